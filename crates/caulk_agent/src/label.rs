@@ -86,6 +86,16 @@ impl Label {
         }
     }
 
+    /// The path leads to one of several entries; all of them are meant.
+    pub(crate) fn name_all_entries(&mut self) {
+        let Some(last) = self.holder.path.last_mut() else { return };
+        if self.holder.expression.ends_with(&format!("[{}]", last.name)) {
+            self.holder.expression.truncate(self.holder.expression.len() - last.name.len() - 1);
+            self.holder.expression.push_str("...]");
+            "...".clone_into(&mut last.name);
+        }
+    }
+
     /// The path leads to a parameter; what is kept is its gradient.
     pub(crate) fn add_gradient(&mut self, parameter: Address) {
         let step =

@@ -1,16 +1,17 @@
 //! Things that grow by being replaced: `self.all = torch.cat([self.all, x])`, `rows = rows + [row]`, `np.append(...)`.
 //!
 //! No container gets longer; a name refers to a larger object each time. Large objects that are new since the last census
-//! are looked for by path, and what is remembered is the name: a name whose object is larger at every look grows.
+//! are looked for by path, and what is remembered is the name: a name whose object is larger at every look grows. The
+//! entries of one dict or list are one matter: features by label, say.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use caulk_wire::{ContainerKind, Trait};
+use caulk_wire::{ContainerKind, StepKind, Trait};
 use pyo3::prelude::*;
 
 use crate::census::{Census, Seen, Tracker};
-use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, read_word, type_address};
-use crate::holders::{self, Scope};
+use crate::heap::{self, Address, AddressMap, AddressSet, Heap, Shape, read_word, type_address};
+use crate::holders::{self, Path, Scope};
 use crate::label::{self, Label};
 use crate::suspects::{Suspects, also_called, key_of};
 
@@ -28,6 +29,8 @@ const SEARCH_AGAIN: u32 = 4;
 const LARGER: usize = 2;
 /// Objects that have lasted and are sized.
 const MOST_LASTING: usize = 1 << 14;
+/// Entries of one dict or list that are taken together.
+const MOST_ENTRIES: usize = 1 << 12;
 /// Searches whose objects are remembered, and how many of each are searched for again.
 const REMEMBERED: usize = 5;
 const ELDERS: usize = 4;
@@ -40,8 +43,8 @@ const WORD: usize = std::mem::size_of::<Address>();
 /// What names referred to at the last looks.
 #[derive(Default)]
 pub(crate) struct Replaced {
-    /// Boundary and size, by name.
-    sizes: HashMap<String, Vec<(u32, u64)>>,
+    /// Boundary and size, by name; for entries that are taken together, how many they are.
+    sizes: HashMap<String, (usize, Vec<(u32, u64)>)>,
     /// Tensors and arrays of the last census, and those of them that were new in it.
     before: AddressMap<usize>,
     fresh: AddressMap<usize>,
@@ -55,12 +58,21 @@ pub(crate) struct Replaced {
 /// A name whose object has been replaced by a larger one again and again.
 pub(crate) struct Renewed {
     pub(crate) label: Label,
+    /// The dict or list whose entries are meant, and how many they are.
+    pub(crate) entries: Option<(Address, usize)>,
     /// The fact that a local variable refers to it as well.
     pub(crate) also: Option<Trait>,
     pub(crate) kind: ContainerKind,
     /// Boundary and size at every look, the newest last.
     pub(crate) sizes: Vec<(u32, u64)>,
     pub(crate) type_name: String,
+}
+
+/// The entries of a dict or list that are of one kind.
+pub(crate) struct Entries {
+    pub(crate) count: usize,
+    /// The sum of their sizes, as [`size_of`] has them.
+    pub(crate) size: u64,
 }
 
 struct Candidate {
@@ -172,7 +184,7 @@ impl Replaced {
         let targets: AddressSet = candidates.iter().map(|candidate| candidate.address).collect();
         let (paths, _) = holders::find(heap, &targets, Scope::User);
         let stored = holders::find_stored(heap, &paths);
-        let mut renewed = Vec::new();
+        let (mut renewed, mut seen) = (Vec::new(), HashSet::new());
         let named = candidates.iter().flat_map(|candidate| {
             let (path, stored) = (paths.get(&candidate.address), stored.get(&candidate.address));
             let other = path.filter(|_| stored.is_some());
@@ -183,17 +195,29 @@ impl Replaced {
             if path.nodes.iter().any(|node| suspects.is_container(*node)) {
                 continue;
             }
-            let label = label::describe(heap, path);
+            let mut label = label::describe(heap, path);
+            let owner = owner_of_entries(heap, path, &label);
+            let entries = owner.and_then(|owner| Some((owner, Entries::of(heap, owner, kind)?)));
+            let (count, size) =
+                entries.as_ref().map_or((1, size), |(_, entries)| (entries.count, entries.size));
+            if count > 1 {
+                label.name_all_entries();
+            }
             let key = key_of(&label.holder);
-            let sizes = self.sizes.entry(key).or_default();
-            if sizes.last().is_some_and(|(_, last)| *last > size) {
+            if !seen.insert(key.clone()) {
+                continue;
+            }
+            let (counted, sizes) = self.sizes.entry(key).or_default();
+            if *counted != count || sizes.last().is_some_and(|(_, last)| *last > size) {
                 sizes.clear();
             }
+            *counted = count;
             sizes.push((boundary, size));
             if sizes.windows(2).filter(|pair| pair[1].1 > pair[0].1).count() >= LARGER {
                 let also = other.map(|variable| also_called(&label::describe(heap, variable).holder));
                 renewed.push(Renewed {
                     label,
+                    entries: entries.map(|(owner, entries)| (owner, entries.count)),
                     also,
                     kind,
                     sizes: sizes.clone(),
@@ -232,6 +256,43 @@ impl Replaced {
         }
         heaviest(candidates)
     }
+}
+
+impl Entries {
+    /// Those that are tensors or arrays, or containers of one kind; `None` if there are none, or too many to be sized.
+    pub(crate) fn of(heap: &mut Heap<'_>, owner: Address, kind: ContainerKind) -> Option<Self> {
+        if heap.length(owner)? > MOST_ENTRIES {
+            return None;
+        }
+        let mut values = Vec::new();
+        if heap.type_of(owner).shape == Shape::Dict {
+            values.extend(heap::Entries::of(owner).map(|(_, value)| value));
+        } else {
+            heap.referents(owner, &mut |value| values.push(value));
+        }
+        let (mut count, mut size) = (0, 0);
+        for value in heap.hold(values) {
+            let shape = heap.type_of(value.as_ptr() as Address).shape;
+            let of_kind = match shape {
+                Shape::Tensor | Shape::Array => kind == ContainerKind::Tensor,
+                _ => shape.kind() == kind,
+            };
+            if of_kind && let Some(bytes) = size_of(heap, &value) {
+                count += 1;
+                size += bytes;
+            }
+        }
+        (count > 0).then_some(Self { count, size })
+    }
+}
+
+/// The dict or list whose entry a path ends at.
+fn owner_of_entries(heap: &mut Heap<'_>, path: &Path, label: &Label) -> Option<Address> {
+    let last = label.holder.path.last()?;
+    let owner = *path.nodes.get(path.nodes.len().checked_sub(2)?)?;
+    let holds = matches!(last.kind, StepKind::Key | StepKind::Index)
+        && matches!(heap.type_of(owner).shape, Shape::Dict | Shape::List);
+    holds.then_some(owner)
 }
 
 /// What a tensor or array refers to as its own: another object at the same address has something else, most likely.

@@ -9,8 +9,8 @@ class Bank:
         self.rows = {label: torch.empty(0, 500) for label in range(labels)}
 
     def add(self, label, features):
-        rows = torch.cat([self.rows[label], features])  # leak
-        self.rows[label] = rows
+        rows = torch.cat([self.rows[label], features])
+        self.rows[label] = rows  # leak
 
 
 def main():

@@ -56,6 +56,8 @@ pub(super) struct Suspect {
 pub(crate) enum Place {
     /// An attribute of an object, or a key of a dict; the address of the object and of its type.
     Slot { owner: Address, owner_type: Address },
+    /// The entries of a dict or list, taken together as long as there are as many.
+    Entries { owner: Address, owner_type: Address, count: usize },
     /// A local variable of a running function.
     Local { function: String },
     /// With the functions that are to run at exit.
@@ -233,7 +235,7 @@ impl Suspect {
 
     pub(super) fn watch(&self, heap: &Heap<'_>) -> Option<Watch> {
         let target = match (&self.place, self.address) {
-            (Some(Place::Slot { owner, .. }), _) => {
+            (Some(Place::Slot { owner, .. } | Place::Entries { owner, .. }), _) => {
                 Target::Slot { owner: heap.own(*owner).unbind(), name: self.name.clone() }
             }
             (Some(Place::Local { function }), _) => {
@@ -254,6 +256,16 @@ impl Place {
         match owner {
             Some(owner) => Self::Slot { owner, owner_type: type_address(owner) },
             None => Self::Local { function: holder.function.clone() },
+        }
+    }
+
+    /// The object by which it is reached, and the address of its type.
+    pub(super) fn owner(&self) -> Option<(Address, Address)> {
+        match self {
+            Self::Slot { owner, owner_type } | Self::Entries { owner, owner_type, .. } => {
+                Some((*owner, *owner_type))
+            }
+            Self::Local { .. } | Self::AtExit => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::chain;
 use crate::channel::Channel;
 use crate::frames;
 use crate::graphs::{self, KeptGraph};
-use crate::heap::{Address, AddressMap, AddressSet, Heap};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, type_address};
 use crate::heap_profile::Sampler;
 use crate::label::{self, Label};
 use crate::replaced::{self, Renewed};
@@ -19,10 +19,7 @@ use crate::replaced::{self, Renewed};
 impl Suspects {
     /// Objects in which graphs are kept: the next census says whether they are alive.
     pub(crate) fn owners(&self) -> AddressSet {
-        let owner = |item: &Suspect| match item.place {
-            Some(Place::Slot { owner, .. }) => Some(owner),
-            _ => None,
-        };
+        let owner = |item: &Suspect| item.place.as_ref()?.owner().map(|(owner, _)| owner);
         self.items.iter().filter_map(owner).collect()
     }
 
@@ -30,7 +27,7 @@ impl Suspects {
     pub(crate) fn confirm_owners(&mut self, heap: &mut Heap<'_>, alive: &AddressMap<Address>) {
         heap.keep(alive.keys().copied());
         for item in &mut self.items {
-            if let Some(Place::Slot { owner, owner_type }) = item.place
+            if let Some((owner, owner_type)) = item.place.as_ref().and_then(Place::owner)
                 && alive.get(&owner) != Some(&owner_type)
             {
                 item.place = None;
@@ -49,6 +46,14 @@ impl Suspects {
         for item in &mut self.items {
             let value = match &item.place {
                 Some(Place::Slot { owner, .. }) => label::slot_value(heap, *owner, &item.name),
+                Some(Place::Entries { owner, count, .. }) => {
+                    let entries = replaced::Entries::of(heap, *owner, item.kind);
+                    match entries.filter(|entries| entries.count == *count) {
+                        Some(entries) => item.take_size(entries.size, boundary, channel),
+                        None => item.place = None,
+                    }
+                    None
+                }
                 Some(Place::Local { function }) => local_of(heap.py, function, &item.name),
                 Some(Place::AtExit) => {
                     if let Some(length) = exit::callbacks(heap.py) {
@@ -77,16 +82,19 @@ impl Suspects {
 
     /// Takes in names whose objects are replaced by larger ones.
     pub(crate) fn meet_renewed(&mut self, renewed: Vec<Renewed>, boundary: u32, channel: &mut Channel) {
-        for Renewed { label: Label { holder, owner, .. }, also, kind, sizes, type_name } in renewed {
+        for Renewed { label: Label { holder, owner, .. }, entries, also, kind, sizes, type_name } in renewed {
+            let place = match entries {
+                Some((owner, count)) => Place::Entries { owner, owner_type: type_address(owner), count },
+                None => Place::new(owner, &holder),
+            };
             let key = key_of(&holder);
             if let Some(item) = self.items.iter_mut().find(|item| item.key == key) {
                 if let (None, Some((_, size))) = (&item.place, sizes.last()) {
                     item.take_size(*size, boundary, channel);
                 }
-                item.place = Some(Place::new(owner, &holder));
+                item.place = Some(place);
                 continue;
             }
-            let place = Place::new(owner, &holder);
             let mut item = self.follow_named(kind, type_name, place, holder, boundary, channel);
             item.key = key;
             item.bytes_per_element = if kind == ContainerKind::Tensor { 1 } else { 64 };
