@@ -2,7 +2,7 @@
 //!
 //! No container gets longer; a name refers to a larger object each time. Large objects that are new since the last census
 //! are looked for by path, and what is remembered is the name: a name whose object is larger at every look grows. The
-//! entries of one dict or list are one matter: features by label, say.
+//! entries of one dict or list, like features by label, are one matter.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

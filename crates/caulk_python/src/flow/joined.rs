@@ -24,7 +24,7 @@ pub(crate) fn is_same(target: &Expr, part: &Expr) -> bool {
 }
 
 /// `x` of `x.detach().cpu()`.
-fn whole(expr: &Expr) -> &Expr {
+pub(crate) fn whole(expr: &Expr) -> &Expr {
     match expr {
         Expr::Call(call) => match &*call.func {
             Expr::Attribute(method) if joins::WHOLE.contains(&method.attr.as_str()) => whole(&method.value),

@@ -3,8 +3,9 @@
 mod collector;
 mod differentiated;
 mod links;
+mod wholes;
 
-use ruff_python_ast::{ExprLambda, ModModule, Parameters, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprLambda, ModModule, Parameters, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -91,6 +92,8 @@ pub(crate) struct Scopes<'p> {
     pub lengthened: FxHashSet<Symbol>,
     /// Right sides of assignments, and calls of `setattr`, that may bind an object which keeps the old value.
     pub links: FxHashSet<Location>,
+    /// What joins the old value of a target with something else, by the target, where that goes through variables.
+    pub joins: FxHashMap<Location, &'p Expr>,
     /// Names of attributes that are set to `True` somewhere.
     pub raised: FxHashSet<Symbol>,
     /// Names of attributes that are bound outside of a constructor, or in a loop: only these may be made from what they held.

@@ -31,7 +31,8 @@ impl<'p> Machine<'p> {
         if !self.is_lengthened(target) {
             return;
         }
-        let join = joined(target, expr).filter(|join| self.is_longer(f, join, value));
+        let through = || self.scopes.joins.get(&located(f.file, target)).copied();
+        let join = joined(target, expr).or_else(through).filter(|join| self.is_longer(f, join, value));
         if let Some(join) = join {
             return self.lengthen(f, target, join, value);
         }

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::differentiated::carriers;
 use super::links::Links;
+use super::wholes::Wholes;
 use super::{Body, Class, Function, Scopes, located};
 use crate::flow::ids::{ClassId, FunctionId};
 use crate::flow::joined::joined;
@@ -59,6 +60,7 @@ struct Open<'p> {
     /// What is returned, alone or as the loss of a dict.
     returned: FxHashSet<Symbol>,
     links: Links<'p>,
+    wholes: Wholes<'p>,
 }
 
 struct Collector<'a, 'p> {
@@ -103,6 +105,7 @@ impl<'p> Collector<'_, 'p> {
             made_of: Vec::new(),
             returned: FxHashSet::default(),
             links: Links::default(),
+            wholes: Wholes::default(),
         });
         if let Some(parameters) = self.scopes.functions[id.0 as usize].parameters() {
             for parameter in parameters {
@@ -280,7 +283,7 @@ impl<'p> Collector<'_, 'p> {
         }
     }
 
-    /// Notes whether a target gets an object that may keep its old value.
+    /// Notes whether a target gets an object that may keep its old value, or its old value joined with something else.
     fn link(&mut self, target: &'p Expr, value: &'p Expr) {
         let Some(open) = self.open.last_mut() else { return };
         if open.links.assigns(target, value) {
@@ -288,7 +291,13 @@ impl<'p> Collector<'_, 'p> {
             let name = name_of(target).map(|name| self.symbols.intern(name));
             self.scopes.lengthened.extend(name);
         }
+        if let Some(join) = open.wholes.join(target, value) {
+            self.scopes.joins.insert(located(self.file, target), join);
+            let name = name_of(target).map(|name| self.symbols.intern(name));
+            self.scopes.lengthened.extend(name);
+        }
         open.links.bind(target, value);
+        open.wholes.bind(target, value);
     }
 
     /// Notes what the call tells of the names in it.
