@@ -128,6 +128,11 @@ pub(crate) const TENSOR_METHODS: &[&str] = &[
     "retains_grad",
 ];
 
+/// Whether tensors have a method that no class of models has.
+pub(crate) fn no_module_has(method: &str) -> bool {
+    matches!(method, "item" | "tolist" | "detach" | "detach_" | "numpy" | "backward" | "retain_grad")
+}
+
 /// Methods that objects of many libraries have: whose they are is not told by the name.
 pub(crate) const COMMON_METHODS: &[&str] = &[
     "add",

@@ -13,6 +13,7 @@ use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Literal, Value};
+use crate::library::roles;
 
 /// What is passed by name.
 pub(crate) type Named = Vec<(Symbol, Value)>;
@@ -93,7 +94,12 @@ impl<'p> Machine<'p> {
             followed = true;
             found = found.join(&value);
         }
-        if callee.kinds.has(Kinds::MODULE.with(Kinds::CRITERION)) && callee.objects.is_empty() {
+        let is_part =
+            |(_, method): &(Value, &ast::ExprAttribute)| !roles::no_module_has(method.attr.as_str());
+        if callee.kinds.has(Kinds::MODULE.with(Kinds::CRITERION))
+            && callee.objects.is_empty()
+            && receiver.as_ref().is_none_or(is_part)
+        {
             followed = true;
             let value = self.predict(f, &callee, &given, call, true);
             found = found.join(&value);

@@ -153,6 +153,16 @@ impl<'p> Machine<'p> {
             .filter(|(kind, _)| receiver.kinds.has(*kind))
             .map(|(_, class)| (*class).to_owned())
             .collect();
+        // A loss that may be a module is a tensor where it is asked for its number.
+        if !followed
+            && roles::no_module_has(method)
+            && receiver.kinds.has(Kinds::MODULE.with(Kinds::CRITERION))
+        {
+            classes.retain(|class| class != "torch.nn.Module");
+            if classes.is_empty() {
+                classes.push("torch.Tensor".to_owned());
+            }
+        }
         for object in receiver.objects.iter() {
             if let Shape::Foreign(class) = self.heap.shape(object) {
                 let class = self.symbols.name(class).to_owned();

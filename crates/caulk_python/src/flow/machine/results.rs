@@ -54,6 +54,9 @@ impl<'p> Machine<'p> {
                 value
             }
             Gives::None => Value::of(Kinds::NONE),
+            Gives::Measured | Gives::Number if self.keeps_axes(name, given) => {
+                inherit(Value::of(Kinds::ARRAY), inherited)
+            }
             Gives::Argument => given.first(),
             // `rows[len(rows)] = row`.
             Gives::Number if name == "len" && self.is_dict(&subject) => {
@@ -127,6 +130,21 @@ impl<'p> Machine<'p> {
                 self.tensor_result(f, gives, called).unwrap_or_else(|| self.iterable_result(f, gives, called))
             }
         }
+    }
+
+    /// Whether a function of numpy that makes one number of an array does so along an axis alone, by `axis` or the argument
+    /// that stands for it: `array.mean(0)`, `np.mean(array, 0)`.
+    fn keeps_axes(&self, name: &str, given: &Given) -> bool {
+        let Some(function) = name.strip_prefix("numpy.") else { return false };
+        let position = match function {
+            "ndarray.item" | "vdot" | "allclose" | "array_equal" => return false,
+            "percentile" | "quantile" | "nanpercentile" | "nanquantile" | "linalg.norm" => 2,
+            _ if function.starts_with("ndarray.") => 0,
+            _ => 1,
+        };
+        let named = given.named.iter().find(|(name, _)| self.symbols.name(*name) == "axis");
+        let axis = named.map(|(_, value)| value).or_else(|| given.positional.get(position));
+        axis.is_some_and(|axis| !axis.only(Kinds::NONE))
     }
 
     /// `reduction="none"`, or one that is not known.
