@@ -9,8 +9,7 @@ class Bank:
         self.rows = {label: torch.empty(0, 500) for label in range(labels)}
 
     def add(self, label, features):
-        rows = torch.cat([self.rows[label], features])
-        self.rows[label] = rows  # leak
+        self.rows[label] = torch.cat([self.rows[label], features])  # leak
 
 
 def main():
