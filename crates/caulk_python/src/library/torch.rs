@@ -166,6 +166,8 @@ pub(super) const TABLE: &[Entry] = &[
     gives("torch.nn.parallel.DistributedDataParallel", Gives::Same),
     noted("torch.optim.A*", Gives::Optimizer),
     gives("torch.optim.lr_scheduler.A*", Gives::Library),
+    // Their methods: `get_last_lr`, a state of a few numbers.
+    gives("torch.optim.lr_scheduler.*", Gives::Number),
     gives("torch.optim.swa_utils.AveragedModel", Gives::Module),
     noted("torch.utils.data.DataLoader", Gives::Loader),
     gives("torch.utils.data.A*", Gives::Library),

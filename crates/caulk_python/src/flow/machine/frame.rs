@@ -25,6 +25,8 @@ pub(crate) struct Frame {
     pub(crate) live: bool,
     pub(crate) recording: bool,
     pub(crate) loops: Vec<LoopId>,
+    /// Loops around the statement whose turns a variable counts: `for i, x in enumerate(xs)`.
+    pub(crate) counters: Vec<(LoopId, Symbol)>,
     /// Conditions inside the innermost loop.
     pub(crate) guards: Guards,
     /// The loops that a condition which holds once is inside of, where one is around a loop.
@@ -69,6 +71,7 @@ impl Frame {
             live: true,
             recording,
             loops: Vec::new(),
+            counters: Vec::new(),
             guards: Guards::default(),
             once: None,
             statement: location,

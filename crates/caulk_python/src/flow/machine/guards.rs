@@ -23,6 +23,7 @@ pub(crate) fn guard(test: &Expr) -> Guards {
     match test {
         _ if is_main_guard(test) => Guards::default(),
         Expr::BoolOp(both) => both.values.iter().fold(condition, |guards, value| guards.with(guard(value))),
+        Expr::UnaryOp(unary) if asks_for_attribute(&unary.operand) => condition.with(Guards::ONCE),
         Expr::UnaryOp(unary) => guard(&unary.operand).with(condition),
         Expr::Compare(compare) => {
             let sides = || std::iter::once(&*compare.left).chain(&compare.comparators);
@@ -57,7 +58,6 @@ pub(crate) fn guard(test: &Expr) -> Guards {
             }
             guards
         }
-        Expr::Call(call) if matches!(last_name(&call.func), Some("hasattr")) => condition.with(Guards::ONCE),
         Expr::Name(_) | Expr::Attribute(_) => {
             let name = last_name(test).unwrap_or("").to_ascii_lowercase();
             if name.contains("sanity") {
@@ -71,6 +71,30 @@ pub(crate) fn guard(test: &Expr) -> Guards {
             }
         }
         _ => condition,
+    }
+}
+
+/// The variable that a condition compares with the number of one turn: `i == 0`, `i == len(loader) - 1`, `not i`.
+pub(super) fn asked_turn(test: &Expr) -> Option<&ast::ExprName> {
+    match test {
+        Expr::BoolOp(both) if both.op == ast::BoolOp::And => both.values.iter().find_map(asked_turn),
+        Expr::UnaryOp(not) if not.op == ast::UnaryOp::Not => not.operand.as_name_expr(),
+        Expr::Compare(compare) => match (&*compare.ops, &*compare.comparators) {
+            ([ast::CmpOp::Eq], [Expr::NumberLiteral(_) | Expr::BinOp(_)]) => compare.left.as_name_expr(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The guards of the conditions beside one which asks for a turn.
+pub(super) fn beside_turn(test: &Expr) -> Guards {
+    match test {
+        Expr::BoolOp(both) => {
+            let others = both.values.iter().filter(|part| asked_turn(part).is_none());
+            others.fold(Guards::CONDITION, |guards, part| guards.with(guard(part)))
+        }
+        _ => Guards::CONDITION,
     }
 }
 
@@ -194,8 +218,16 @@ fn is_length(expr: &Expr) -> bool {
 
 /// What the `else` of a condition says. What runs once `len(x) < most` no longer holds is limited by nothing.
 pub(super) fn negated(test: &Expr) -> Guards {
+    if asks_for_attribute(test) {
+        return Guards::CONDITION.with(Guards::ONCE);
+    }
     let limited = guard(test).has(Guards::LENGTH) && !is_upper_limit(test);
     if limited { Guards::CONDITION.with(Guards::LENGTH) } else { Guards::CONDITION }
+}
+
+/// `hasattr(x, "rows")`: the branch without the attribute makes it.
+fn asks_for_attribute(test: &Expr) -> bool {
+    matches!(test, Expr::Call(call) if last_name(&call.func) == Some("hasattr"))
 }
 
 /// `len(x) < most`, `most > len(x)`.

@@ -9,7 +9,7 @@ use crate::flow::ids::{LoopId, PlaceId};
 use crate::flow::joined::is_same;
 use crate::flow::machine::Machine;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::guards::while_kind;
+use crate::flow::machine::guards::{self, while_kind};
 use crate::flow::scopes::located;
 use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
@@ -65,6 +65,9 @@ impl<'p> Machine<'p> {
         // A generator's body runs on with each turn.
         let running: Vec<_> =
             iterated.objects.iter().filter_map(|object| self.generators.get(&object).copied()).collect();
+        let counted = f.counters.len();
+        let counter = counter_of(stmt).map(|name| self.symbols.at(&name.node_index, name.id.as_str()));
+        f.counters.extend(counter.map(|name| (id, name)));
         self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
             let at = located(f.file, &*stmt.iter);
             for generator in &running {
@@ -72,6 +75,16 @@ impl<'p> Machine<'p> {
             }
             machine.assign(f, &stmt.target, element, false);
         });
+        f.counters.truncate(counted);
+    }
+
+    /// How many of the loops around an `if` go through its body again and again: not those inside of one whose first turn,
+    /// or another by its number, the condition asks for: `for i in range(n): if i == 0:`.
+    pub(super) fn repeating(&self, f: &Frame, test: &Expr) -> Option<usize> {
+        let counter = guards::asked_turn(test)?;
+        let name = self.symbols.find(counter.id.as_str())?;
+        let (counted, _) = f.counters.iter().rfind(|(_, counter)| *counter == name)?;
+        f.loops.iter().rposition(|id| id == counted)
     }
 
     pub(crate) fn while_loop(&mut self, f: &mut Frame, stmt: &'p ast::StmtWhile) {
@@ -391,4 +404,14 @@ fn is_numbered(iter: &Expr) -> bool {
 fn is_constant(name: &str) -> bool {
     name.len() > 1
         && name.chars().all(|letter| letter.is_ascii_uppercase() || matches!(letter, '_' | '0'..='9'))
+}
+
+/// The variable that counts the turns of a loop: `for i in range(n)`, `for i, x in enumerate(xs)`.
+fn counter_of(stmt: &ast::StmtFor) -> Option<&ast::ExprName> {
+    let Expr::Call(call) = &*stmt.iter else { return None };
+    match (last_name(&call.func)?, &*stmt.target) {
+        ("range" | "trange", target) => target.as_name_expr(),
+        ("enumerate", Expr::Tuple(pair)) => pair.elts.first()?.as_name_expr(),
+        _ => None,
+    }
 }

@@ -9,7 +9,7 @@ use crate::flow::machine::attributes::MethodKind;
 use crate::flow::machine::order::import_order;
 use crate::flow::machine::{Callee, Machine};
 use crate::flow::symbols::Symbol;
-use crate::flow::value::{Kinds, Traits, Value};
+use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::roles::{HOOKS, Hook};
 
 const CALLBACKS: &[LoopId] = &[LoopId::CALLBACKS];
@@ -79,12 +79,14 @@ impl Machine<'_> {
     ) -> Vec<Value> {
         let mut given = self.parameters(object, function, receiver, &[], &[]);
         let definition = self.scopes.function(function);
-        let file = definition.file;
+        let (file, constructs) = (definition.file, definition.name == self.names.init);
         let Some(parameters) = definition.parameters() else { return given };
         for (value, parameter) in
             given.iter_mut().zip(parameters.iter()).skip(usize::from(receiver.is_some()))
         {
-            if parameter.is_variadic() {
+            // A switch is off until the project turns it on.
+            let is_off = constructs && value.literal == Literal::Bool(false);
+            if parameter.is_variadic() || is_off {
                 continue;
             }
             let annotated =

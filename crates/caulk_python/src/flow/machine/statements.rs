@@ -9,7 +9,7 @@ use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
 use crate::flow::machine::binding::counted;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::guards::{end_of, guard, is_latched, is_main_guard, negated};
+use crate::flow::machine::guards::{beside_turn, end_of, guard, is_latched, is_main_guard, negated};
 use crate::flow::scopes::located;
 use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Value};
@@ -109,11 +109,15 @@ impl<'p> Machine<'p> {
         let recording = f.recording;
         let (under, beside) = recording_asked(&stmt.test, recording);
         let latch = self.latch(&stmt.test, true, &stmt.body);
-        f.guards = outer.with(guard(&stmt.test)).with(latch).with(end_of(&stmt.body));
+        let repeating = self.repeating(f, &stmt.test);
+        let condition = if repeating.is_some() { beside_turn(&stmt.test) } else { guard(&stmt.test) };
+        f.guards = outer.with(condition).with(latch).with(end_of(&stmt.body));
         self.narrow(f, &stmt.test, true);
         f.live = !self.is_switched(f, &stmt.test, &test, false);
         f.recording = under;
+        let inside = repeating.map(|outside| f.loops.split_off(outside));
         self.suite(f, &stmt.body);
+        f.loops.extend(inside.into_iter().flatten());
         ends.push((std::mem::replace(&mut f.slots, otherwise.clone()), f.live));
         let comes_by = !self.is_switched(f, &stmt.test, &test, true);
         f.live = comes_by;
@@ -162,13 +166,27 @@ impl<'p> Machine<'p> {
         if is_latched(test, holds, body, &raised) { Guards::ONCE } else { Guards::default() }
     }
 
-    /// A parameter that is `on` in this call: `plot(x, show=False)`.
-    fn is_switched(&self, f: &Frame, test: &Expr, value: &Value, on: bool) -> bool {
-        let Expr::Name(name) = test else { return false };
-        let parameters = self.scopes.function(f.function).parameters();
-        value.literal == Literal::Bool(on)
-            && value.only(Kinds::NUMBER)
-            && parameters.is_some_and(|parameters| parameters.includes(&name.id))
+    /// A parameter that is `on` in this call: `plot(x, show=False)`; or an attribute of the object itself, not one that its
+    /// class declares, as settings do, and that is never switched on.
+    fn is_switched(&mut self, f: &Frame, test: &Expr, value: &Value, on: bool) -> bool {
+        if value.literal != Literal::Bool(on) || !value.only(Kinds::NUMBER) {
+            return false;
+        }
+        let Some(parameters) = self.scopes.function(f.function).parameters() else { return false };
+        match test {
+            Expr::Name(name) => parameters.includes(&name.id),
+            Expr::Attribute(switch) if !on => {
+                let itself = parameters.iter().next().map(|first| first.name().as_str());
+                if itself.is_none_or(|name| last_name(&switch.value) != Some(name)) {
+                    return false;
+                }
+                let Some(name) = self.symbols.find(switch.attr.as_str()) else { return false };
+                let own = f.receiver.map(|receiver| self.heap.shape(receiver));
+                let Some(Shape::Instance(class)) = own else { return false };
+                !self.scopes.raised.contains(&name) && self.class_member(class, name).is_none()
+            }
+            _ => false,
+        }
     }
 
     fn with(&mut self, f: &mut Frame, stmt: &'p ast::StmtWith) {
