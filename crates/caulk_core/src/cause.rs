@@ -131,8 +131,8 @@ pub enum Cause {
         container: String,
         /// How fast it grows.
         rate: Rate,
-        /// The statement that stores it and its line; `None` for the same line.
-        by: Option<(String, u32)>,
+        /// The line that makes it, if the statement that stores it is at another.
+        made: Option<u32>,
     },
     /// `check` finds a pattern at the line that allocates.
     Pattern {

@@ -1,7 +1,7 @@
 //! Where the source stores what a line makes, for lines that allocate what stays and whose container the run did not find:
 //! entries that longer ones replace, dicts in a thousand places.
 
-use caulk_core::{LeakClass, Site};
+use caulk_core::{LeakClass, Site, SiteRole};
 use caulk_python::{GrowKind, GrowSite, Holder};
 
 use crate::claim::{Claim, Relation, Relations, Stored};
@@ -21,8 +21,8 @@ pub(crate) fn relations<'a>(files: &Files<'_>, process: &Process<'_>, claims: &[
     let stored = |(at, claim): (usize, &Claim)| {
         let (made, rate) = (claim.sites.first()?, claim.growth.as_ref()?.rate());
         let GrowSite { container, spot, .. } = storing(files, process, made)?;
-        let line = (spot.line != made.line).then_some(spot.line);
-        Some((at, Relation::Stored(Stored { container, rate, statement: spot.text, line })))
+        let statement = spot.site(&made.file, SiteRole::Grows);
+        Some((at, Relation::Stored(Stored { container, rate, statement })))
     };
     lines.filter_map(stored).collect()
 }

@@ -11,7 +11,7 @@ use caulk_html::{
 
 use crate::chain::chain;
 use crate::evidence::evidence_text;
-use crate::message::{message, message_without_source};
+use crate::message::message;
 use crate::outlook::{Outlook, outlook};
 use crate::page::Tone;
 use crate::words::{self, Per, sentence_case};
@@ -261,7 +261,7 @@ fn card(finding: &Finding, excerpts: &Excerpts, with_source: bool) -> FindingCar
         severity: finding::severity(finding.severity).1,
         confidence: finding::sure(finding.confidence),
         class: finding.class.to_string(),
-        message: what(finding, with_source),
+        message: what(finding),
         excerpts: finding.sites.iter().map(|site| excerpt(site, excerpts, with_source)).collect(),
         holder: finding.holder.clone(),
         path: finding.holder_path.clone(),
@@ -286,10 +286,9 @@ fn card(finding: &Finding, excerpts: &Excerpts, with_source: bool) -> FindingCar
     }
 }
 
-/// What is wrong, without a statement of the program's if the page shows no source.
-fn what(finding: &Finding, with_source: bool) -> String {
-    let text = if with_source { message(finding) } else { message_without_source(finding) };
-    finding::or_summary(finding.class, &text).to_owned()
+/// What is wrong.
+fn what(finding: &Finding) -> String {
+    finding::or_summary(finding.class, &message(finding)).to_owned()
 }
 
 /// What the container gains.

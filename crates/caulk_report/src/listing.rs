@@ -7,7 +7,7 @@ use caulk_core::{Diagnostic, Finding, Problem, Proof, Site, SiteRole};
 use crate::advice::fix;
 use crate::chain::chain;
 use crate::check::CheckReport;
-use crate::message::{message, message_without_source};
+use crate::message::message;
 use crate::{Excerpts, Report};
 
 /// The findings of a run with one place each. A finding without a line stands at the first line of the command's script.
@@ -22,11 +22,10 @@ pub(crate) fn listing(report: &Report) -> CheckReport {
     }
 }
 
-/// The same without source. Edits and excerpts are missing, and messages quote no statement.
+/// The same without source, edits and excerpts.
 pub(crate) fn listing_without_source(report: &Report) -> CheckReport {
     let mut listing = listing(report);
-    for (diagnostic, finding) in listing.findings.iter_mut().zip(&report.findings) {
-        diagnostic.message = message_without_source(finding);
+    for diagnostic in &mut listing.findings {
         diagnostic.sites.iter_mut().for_each(|site| site.text.clear());
         diagnostic.chain.clear();
         diagnostic.twins.clear();

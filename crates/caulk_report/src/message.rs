@@ -16,14 +16,6 @@ pub fn message(finding: &Finding) -> String {
     }
 }
 
-/// The same without a statement of the program's.
-pub(crate) fn message_without_source(finding: &Finding) -> String {
-    match &finding.cause {
-        Cause::Stored { by: Some(_), .. } => String::new(),
-        _ => message(finding),
-    }
-}
-
 fn of_cause(finding: &Finding) -> String {
     let summary = finding.class.summary();
     match &finding.cause {
@@ -43,12 +35,11 @@ fn of_cause(finding: &Finding) -> String {
         Cause::Lengthened { target, rate } => {
             format!("`{target}` gets longer and longer, {}: {summary}", per_unit(*rate))
         }
-        Cause::Stored { container, rate, by } => {
-            let how = match by {
-                None => format!("it is stored in `{container}` at once"),
-                Some((statement, line)) => format!("`{statement}` (line {line}) stores it in `{container}`"),
-            };
-            format!("what is made here stays, {}: {how}", per_unit(*rate))
+        Cause::Stored { container, rate, made: None } => {
+            format!("what is made here stays, {}: it is stored in `{container}` at once", per_unit(*rate))
+        }
+        Cause::Stored { container, rate, made: Some(line) } => {
+            format!("`{container}` keeps what line {line} makes, {}", per_unit(*rate))
         }
         Cause::Pattern { message, rate, .. } => match rate {
             Some(rate) => format!("{message}; {} of what is allocated here stay", per_unit(*rate)),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::advice::fix;
 use crate::chain::chain;
 use crate::evidence::evidence_text;
-use crate::message::{message, message_without_source};
+use crate::message::message;
 
 /// A finding with the words for its cause and its facts.
 #[derive(Serialize)]
@@ -91,7 +91,6 @@ impl<'a> Shown<'a> {
     /// The same without source lines and edits. Names of files, functions and variables stay, also in the words of a change.
     pub(crate) fn without_source(finding: &'a Finding) -> Self {
         let mut shown = Self::of(finding);
-        shown.message = message_without_source(finding);
         shown.sites.to_mut().iter_mut().for_each(|site| site.text.clear());
         shown.chain.iter_mut().for_each(|step| step.text.clear());
         shown.twins.to_mut().iter_mut().for_each(|twin| twin.text.clear());

@@ -60,9 +60,7 @@ pub(crate) struct Stored {
     /// How fast it grows.
     pub(crate) rate: Rate,
     /// The statement.
-    pub(crate) statement: String,
-    /// Its line, if the value is made at another.
-    pub(crate) line: Option<u32>,
+    pub(crate) statement: Site,
 }
 
 /// Relations, each with the index of its claim.
@@ -124,10 +122,7 @@ impl Observed {
             Relation::OfPool => Self { standing: self.standing.max(Standing::Partial), ..self },
             Relation::SameWork(count, growth) => self.of_processes(count, growth),
             Relation::Holds(growth, lines) => self.holding(growth, lines),
-            Relation::AllocatedAt(site, evidence) => {
-                let site = Site { role: SiteRole::Allocates, ..site };
-                self.at(site).shown_by(evidence)
-            }
+            Relation::AllocatedAt(site, evidence) => self.at(allocates(site)).shown_by(evidence),
             Relation::OnGpu(evidence) => self.shown_by(evidence),
             Relation::OpenedAt(site) => self.at(site).shown_by(Evidence::OnlyPlace { opens: true }),
             Relation::Stored(stored) => self.stored(stored),
@@ -200,24 +195,28 @@ impl Observed {
     }
 
     fn stored(self, by: Stored) -> Self {
-        let Stored { container, rate, statement, line } = by;
-        let seen = Evidence::StoresInSource { statement: statement.clone(), container: container.clone() };
+        let Stored { container, rate, statement } = by;
+        let seen =
+            Evidence::StoresInSource { statement: statement.text.clone(), container: container.clone() };
+        let observed = self.shown_by(seen);
+        let made = observed.sites.first().map(|made| made.line).filter(|made| *made != statement.line);
+        // What is to be changed is the statement that stores.
+        let sites = match made {
+            Some(_) => joined(vec![statement], observed.sites.into_iter().map(allocates)),
+            None => observed.sites,
+        };
         Self {
-            cause: Cause::Stored {
-                container: container.clone(),
-                rate,
-                by: line.map(|line| (statement, line)),
-            },
+            cause: Cause::Stored { container: container.clone(), rate, made },
+            sites,
             standing: Standing::Whole,
             witness: Witness::HeapLine,
             remedy: Some(Advice::KeepLess(container.clone()).into()),
             container,
-            ..self.shown_by(seen)
+            ..observed
         }
     }
 
     fn explained(self, pattern: &Diagnostic, at: PatternAt) -> Self {
-        let allocates = |site| Site { role: SiteRole::Allocates, ..site };
         let sites = match at {
             PatternAt::Line => self.sites,
             PatternAt::Caller => joined(pattern.sites.clone(), self.sites.into_iter().map(allocates)),
@@ -265,6 +264,10 @@ impl Observed {
             ..self
         }
     }
+}
+
+fn allocates(site: Site) -> Site {
+    Site { role: SiteRole::Allocates, ..site }
 }
 
 fn of_source(pattern: &Diagnostic) -> Option<Remedy> {

@@ -3,7 +3,7 @@
 use caulk_core::wire::{
     ContainerKind, HeapFrame, HeapLive, HeapRow, HeapStack, Hello, Trait, TypeCount, Types,
 };
-use caulk_core::{Confidence, LeakClass, Severity};
+use caulk_core::{Confidence, LeakClass, Severity, SiteRole};
 
 use crate::run::{FILE, MB, Run, attribute, elements, library, message, rising};
 
@@ -200,7 +200,9 @@ fn what_stores_that_which_a_line_makes_is_told_by_the_source() {
     let kept = told("torch.cat");
     assert_eq!((kept.class, kept.container.as_str()), (LeakClass::UnboundedHistory, "self.rows"));
     assert_eq!((kept.severity, kept.confidence), (Severity::Error, Confidence::Likely));
-    assert!(message(&kept).contains("`self.rows[label] = rows` (line 11)"), "{}", message(&kept));
+    let lines: Vec<_> = kept.sites.iter().map(|site| (site.line, site.role)).collect();
+    assert_eq!(lines, [(11, SiteRole::Grows), (9, SiteRole::Allocates)], "what stores it leads");
+    assert!(message(&kept).contains("`self.rows` keeps what line 9 makes"), "{}", message(&kept));
     assert_eq!(told("torch.stack").class, LeakClass::NativeGrowth, "what is stored is a number");
 }
 
