@@ -220,6 +220,16 @@ impl Project {
         self.in_folder(folder, &name.replace('.', "/"))
     }
 
+    /// The file that `from ..package import name` means where `name` is a module. The package need not have an `__init__.py`.
+    pub(crate) fn submodule(&self, from: FileId, level: u32, package: &str, name: &str) -> Option<FileId> {
+        if !self.parts.contains(name) {
+            return None;
+        }
+        let dot = if package.is_empty() { "" } else { "." };
+        let dotted = format!("{package}{dot}{name}");
+        if level > 0 { self.relative(from, level, &dotted) } else { self.module(from, &dotted) }
+    }
+
     fn in_folder(&self, folder: &str, relative: &str) -> Option<FileId> {
         let base = join(folder, relative);
         let base = base.trim_end_matches('/');

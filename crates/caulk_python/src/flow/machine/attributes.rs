@@ -142,7 +142,14 @@ impl<'p> Machine<'p> {
                     None => Value::UNKNOWN,
                 }
             }
-            Shape::External(symbol) => Value::object(self.external_member(symbol, name)),
+            Shape::External(symbol) => {
+                let (package, member) = (self.symbols.name(symbol), self.symbols.name(name));
+                // `import package.module` where the package is a folder without `__init__.py`.
+                match self.project.submodule(f.file, 0, package, member) {
+                    Some(inner) => Value::object(self.module_object(inner)),
+                    None => Value::object(self.external_member(symbol, name)),
+                }
+            }
             Shape::Foreign(_) => {
                 let mut value = self.heap.field(object, name).unwrap_or(Value::UNKNOWN);
                 if self.scopes.rebound_fields.contains(&name) && value.kinds.has(Kinds::TENSOR) {

@@ -245,6 +245,19 @@ impl<'p> Machine<'p> {
         self.heap.set_field(object, name, value);
     }
 
+    /// One of an object's fields is bound, and its name is not known: any may be the one, if it gets a container or `None`.
+    /// Settings that are copied from elsewhere release nothing.
+    pub(super) fn release_any_field(&mut self, f: &mut Frame, object: ObjectId, new: &Value, at: Location) {
+        let empties = new.objects.iter().any(|made| self.heap.shape(made).is_container());
+        if !empties && !new.only(Kinds::NONE) {
+            return;
+        }
+        let held: Vec<Value> = self.heap.get(object).fields.values().copied().collect();
+        for old in held {
+            self.release_held(f, &old, new, at, false);
+        }
+    }
+
     /// Calls what a class defines for binding a property; false where it defines nothing.
     fn set_property(
         &mut self,

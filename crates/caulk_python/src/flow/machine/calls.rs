@@ -261,6 +261,9 @@ impl<'p> Machine<'p> {
                 let name = self.attribute_named(given)?;
                 let value = *given.positional.get(2)?;
                 for object in given.first().objects.iter() {
+                    if name == self.names.any {
+                        self.release_any_field(f, object, &value, located(f.file, call));
+                    }
                     self.relink(f, call, Place::Field(object, name), &value);
                     self.bind_field(f, object, name, value, false, call);
                 }

@@ -48,8 +48,7 @@ impl<'p> Machine<'p> {
             }
             let value = match file {
                 Some(file) => self.member_of_module(f, file, import.level, module, name),
-                None if import.level > 0 => Value::UNKNOWN,
-                None => Value::object(self.external(&format!("{module}.{name}"))),
+                None => self.member_of_folder(f, import.level, module, name),
             };
             let bound = self.symbols.intern(alias.asname.as_ref().unwrap_or(&alias.name).as_str());
             self.set_name(f, bound, value);
@@ -69,16 +68,19 @@ impl<'p> Machine<'p> {
         if let Some(known) = self.heap.field(object, symbol) {
             return known;
         }
-        let inner = if module.is_empty() { name.to_owned() } else { format!("{module}.{name}") };
-        let submodule = if level > 0 {
-            self.project.relative(f.file, level, &inner)
-        } else {
-            self.project.module(f.file, &inner)
-        };
-        match submodule {
+        match self.project.submodule(f.file, level, module, name) {
             Some(file) => Value::object(self.module_object(file)),
             // Not run yet.
             None => Value::NOTHING,
+        }
+    }
+
+    /// A folder of the project without `__init__.py` is a package, too, that holds modules alone; else it is a library's.
+    fn member_of_folder(&mut self, f: &Frame, level: u32, module: &str, name: &str) -> Value {
+        match self.project.submodule(f.file, level, module, name) {
+            Some(file) => Value::object(self.module_object(file)),
+            None if level > 0 => Value::UNKNOWN,
+            None => Value::object(self.external(&format!("{module}.{name}"))),
         }
     }
 

@@ -55,15 +55,14 @@ impl Visitor<'_> for Imports<'_> {
             }
             Stmt::ImportFrom(import) => {
                 let module = import.module.as_ref().map_or("", Identifier::as_str);
-                let find = |name: &str| match import.level {
-                    0 => self.project.module(self.file, name),
-                    level => self.project.relative(self.file, level, name),
+                let whole = match import.level {
+                    0 => self.project.module(self.file, module),
+                    level => self.project.relative(self.file, level, module),
                 };
-                let whole = find(module);
-                let parts = import.names.iter().filter_map(|alias| match module {
-                    "" => find(&alias.name),
-                    _ => find(&format!("{module}.{}", alias.name)),
-                });
+                let parts = import
+                    .names
+                    .iter()
+                    .filter_map(|alias| self.project.submodule(self.file, import.level, module, &alias.name));
                 let found: Vec<FileId> = whole.into_iter().chain(parts).collect();
                 self.found.extend(found);
             }
