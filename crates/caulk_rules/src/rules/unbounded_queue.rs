@@ -26,7 +26,7 @@ fn check(cx: &mut Context<'_>) {
             Scope::Epoch => is_filled_by_thread(cx, kept),
             Scope::Peak | Scope::Object => false,
         };
-        if heavy && lasts && !waits(cx, kept) {
+        if heavy && lasts && !waits(cx, kept) && !is_drained(cx, kept) {
             report(cx, kept);
         }
     }
@@ -56,6 +56,21 @@ fn waits(cx: &Context<'_>, kept: &Claim) -> bool {
     queues.into_iter().any(|(id, _)| {
         let mut releases = cx.analysis.releases(id).into_iter();
         releases.any(|release| release.how != Release::Rebind && release.chain.contains(&kept.exposure.inner))
+    })
+}
+
+/// Whether its reader takes all that is there at each of its turns: in a loop that ends when the queue is empty, inside of
+/// another.
+fn is_drained(cx: &Context<'_>, kept: &Claim) -> bool {
+    let is_while = |id: &LoopId| matches!(cx.analysis.a_loop(*id).kind, LoopKind::While | LoopKind::Forever);
+    let function = |id: &LoopId| cx.analysis.a_loop(*id).function;
+    let taken = cx.analysis.releases(kept.case.object).into_iter();
+    taken.filter(|release| release.how == Release::Remove).any(|release| {
+        let mut inwards = release.chain.iter().rev();
+        match (inwards.next(), inwards.next()) {
+            (Some(inner), Some(outer)) => is_while(inner) && function(inner) == function(outer),
+            _ => false,
+        }
     })
 }
 

@@ -116,6 +116,7 @@ impl<'p> Machine<'p> {
                     return value;
                 }
                 let Some(member) = self.class_member(class, name) else {
+                    self.started(object, class, name);
                     return self.missing_member(name);
                 };
                 self.bind(f, member, object, attribute)
@@ -164,6 +165,19 @@ impl<'p> Machine<'p> {
             }
             Shape::Function(..) => self.heap.field(object, name).unwrap_or(Value::UNKNOWN),
             _ => Value::NOTHING,
+        }
+    }
+
+    /// `start` of a class of threads calls its method `run`, with the object that was started.
+    fn started(&mut self, object: ObjectId, class: ClassId, name: Symbol) {
+        if self.symbols.name(name) != "start"
+            || !self.library_bases(class).iter().any(|base| base == "threading.Thread")
+        {
+            return;
+        }
+        if let Some(run) = self.method(class, "run") {
+            let bound = self.heap.unique(Shape::Method(run, object));
+            self.handed.insert(bound);
         }
     }
 
