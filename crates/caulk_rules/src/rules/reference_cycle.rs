@@ -50,7 +50,11 @@ fn collector_off(cx: &Context<'_>) -> Option<Off> {
     let mut again =
         cx.analysis.releasing_calls(&["gc.enable", "gc.collect"]).into_iter().filter(repeats).peekable();
     let (in_loop, doubted) = (repeats(&off), again.peek().is_some());
-    let doubtful = |call: CallFact| call.guards.has(Guards::CONDITION) && !call.guards.has(Guards::MODULO);
+    // Under a condition of its own, it may never happen; two conditions may be the same setting.
+    let of_setting = off.guards.has(Guards::CONDITION);
+    let doubtful = |call: CallFact| {
+        call.guards.has(Guards::CONDITION) && !call.guards.has(Guards::MODULO) && !of_setting
+    };
     again.all(doubtful).then_some(Off { call: off, in_loop, doubted })
 }
 

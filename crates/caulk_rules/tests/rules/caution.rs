@@ -56,6 +56,37 @@ def main(camera):
 }
 
 #[test]
+fn one_setting_switches_the_collector_off_and_collects() {
+    let text = "\
+import gc
+
+import torch
+
+class Node:
+    def __init__(self):
+        self.values = torch.zeros(8)
+        self.parent = None
+        self.children = []
+
+    def add(self, child):
+        child.parent = self
+        self.children.append(child)
+
+def train(model, loader, epochs, fast):
+    if fast:
+        gc.disable()
+    for epoch in range(epochs):
+        for x, y in loader:
+            root = Node()
+            root.add(Node())
+            model(x + root.children[0].values)
+        if fast:
+            @
+";
+    check_pair(text, "gc.collect()", "print(epoch)", LeakClass::ReferenceCycle);
+}
+
+#[test]
 fn a_cached_property_makes_one_writer() {
     let text = "\
 from functools import cached_property
