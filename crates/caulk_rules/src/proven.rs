@@ -141,12 +141,13 @@ pub(crate) fn of_growth(cx: &Context<'_>, claim: &Claim) -> Proof {
         class,
         LeakClass::GraphKeptInContainer | LeakClass::GraphRetained | LeakClass::StateNotDetached
     );
+    let pinned = graph || *class == LeakClass::ExceptionKeepsFrames;
     let local = matches!(claim.holder, Holder::Local | Holder::Closure(..));
     let proof = Proof {
         repeats: repeats(analysis, &case.duration, growth.function),
         kind,
-        // A list of graphs grows in the loop around it, whatever is done with it later.
-        outlives: if graph && local { Certainty::Proven } else { outlives(analysis, claim) },
+        // A list of graphs or frames grows in the loop around it, whatever is done with it later.
+        outlives: if pinned && local { Certainty::Proven } else { outlives(analysis, claim) },
         unreleased: unreleased(analysis, case.object, &case.duration, exposure.scope),
     };
     on_condition(proof, case.duration.guards)
