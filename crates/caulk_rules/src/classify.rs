@@ -189,6 +189,12 @@ pub(crate) fn is_fresh(analysis: &Analysis, key: &Value, growing: &[LoopId]) -> 
     {
         return true;
     }
-    let loops = growing.iter().filter(|id| analysis.repeats(**id)).count();
-    key.traits.has(Traits::COUNTER) && (!key.traits.has(Traits::RESTARTS) || loops == 1)
+    let loops: Vec<LoopId> = growing.iter().copied().filter(|id| analysis.repeats(*id)).collect();
+    let of_epochs = |id: &LoopId| analysis.a_loop(*id).kind == LoopKind::Epochs;
+    // What starts again with each epoch stands beside the number of the epoch.
+    let numbered = key.traits.has(Traits::EPOCH)
+        && key.traits.has(Traits::TURN)
+        && loops.first().is_some_and(of_epochs)
+        && !loops.iter().skip(1).any(of_epochs);
+    key.traits.has(Traits::COUNTER) && (!key.traits.has(Traits::RESTARTS) || loops.len() == 1 || numbered)
 }

@@ -147,7 +147,8 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
         return None;
     }
     let named = !matches!(kept.holder, Holder::Local | Holder::Closure(..));
-    let sampled = kept.case.duration.guards.has(Guards::MODULO);
+    // What is joined with all there was is no selection.
+    let sampled = kept.case.duration.guards.has(Guards::MODULO) && kept.growth.how != Growth::Concatenate;
     let chosen = kept.contents.heavy.is_some_and(|value| value.traits.has(Traits::EXCERPT));
     let often = kept.exposure.pace > Pace::Epoch;
     let window = if named && often { unused_window(cx, kept) } else { None };

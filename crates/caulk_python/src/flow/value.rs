@@ -144,6 +144,10 @@ bits! { Traits:
     WHOLE,
     /// Counts from the start again whenever its loop does.
     RESTARTS,
+    /// The number of an epoch, from the loop over the epochs.
+    EPOCH,
+    /// The number of a turn of another loop.
+    TURN,
     /// A whole number drawn at random, of more than a few.
     DRAWN,
     /// A part of something larger, copied: somebody chose what is worth keeping.
@@ -168,6 +172,14 @@ impl Kinds {
 }
 
 impl Traits {
+    /// What a remainder does not have: it comes back.
+    pub const ONGOING: Self = Self::COUNTER
+        .with(Self::RESTARTS)
+        .with(Self::EPOCH)
+        .with(Self::TURN)
+        .with(Self::DRAWN)
+        .with(Self::UNIQUE)
+        .with(Self::MEASURED);
     /// What is told of the frames of a video.
     pub const OF_VIDEO: Self = Self::FRAMES.with(Self::FRAME).with(Self::WHOLE);
 }

@@ -19,6 +19,8 @@ const LONGEST_NAME: usize = 128;
 /// Traits that what is computed from a value has, too.
 const INHERITED: Traits = Traits::COUNTER
     .with(Traits::RESTARTS)
+    .with(Traits::EPOCH)
+    .with(Traits::TURN)
     .with(Traits::DRAWN)
     .with(Traits::UNIQUE)
     .with(Traits::FOLD)
@@ -43,15 +45,7 @@ impl<'p> Machine<'p> {
             }
             Expr::Call(call) => self.call(f, call),
             Expr::Subscript(subscript) => self.subscript(f, subscript),
-            Expr::FString(string) => {
-                let mut traits = Traits::NONE_OF_ALL;
-                for element in string.value.elements() {
-                    if let ast::InterpolatedStringElement::Interpolation(part) = element {
-                        traits = beside(traits, self.eval(f, &part.expression).traits);
-                    }
-                }
-                inherit(Value::of(Kinds::TEXT), traits)
-            }
+            Expr::FString(string) => self.formatted(f, string),
             Expr::List(list) => self.display(f, Shape::List, &list.elts, expr),
             Expr::Tuple(tuple) => self.display(f, Shape::Tuple, &tuple.elts, expr),
             Expr::Set(set) => self.display(f, Shape::Set, &set.elts, expr),
@@ -322,8 +316,44 @@ impl<'p> Machine<'p> {
             }
             return Value::object(joined);
         }
+        if binary.op == Operator::Add
+            && let Some(text) = self.joined_text(left.literal, right.literal)
+        {
+            return Value::text(text);
+        }
         let result = self.arithmetic(f, &left, &right, binary);
+        if binary.op == Operator::Mod && result.only(Kinds::NUMBER) {
+            return result.without(Traits::ONGOING);
+        }
         if binary.op == Operator::MatMult { result.fed() } else { result }
+    }
+
+    /// An f-string: a constant, if all its parts are.
+    fn formatted(&mut self, f: &mut Frame, string: &'p ast::ExprFString) -> Value {
+        let mut traits = Traits::NONE_OF_ALL;
+        let mut whole = Some(self.symbols.intern(""));
+        for element in string.value.elements() {
+            let part = match element {
+                ast::InterpolatedStringElement::Interpolation(part) => {
+                    let value = self.eval(f, &part.expression);
+                    traits = beside(traits, value.traits);
+                    let plain = part.format_spec.is_none() && part.conversion.is_none();
+                    if plain { value.literal } else { Literal::Any }
+                }
+                ast::InterpolatedStringElement::Literal(text) => {
+                    Literal::Text(self.symbols.intern(&text.value))
+                }
+            };
+            whole = whole.and_then(|whole| self.joined_text(Literal::Text(whole), part));
+        }
+        whole.map_or_else(|| inherit(Value::of(Kinds::TEXT), traits), Value::text)
+    }
+
+    /// Two constant texts one after the other: `"on_" + event`.
+    fn joined_text(&mut self, first: Literal, second: Literal) -> Option<Symbol> {
+        let (Literal::Text(first), Literal::Text(second)) = (first, second) else { return None };
+        let joined = [self.symbols.name(first), self.symbols.name(second)].concat();
+        (joined.len() <= LONGEST_NAME).then(|| self.symbols.intern(&joined))
     }
 
     /// `[0] * 8`: another list with the same elements.

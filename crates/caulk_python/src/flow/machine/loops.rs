@@ -312,8 +312,9 @@ impl<'p> Machine<'p> {
         if counts && !wrapped {
             element = element.with(match kind {
                 LoopKind::Folds => Traits::FOLD.with(Traits::COUNTER).with(Traits::RESTARTS),
-                LoopKind::Epochs | LoopKind::Steps => Traits::COUNTER.with(Traits::RESTARTS),
-                _ => Traits::NONE_OF_ALL,
+                LoopKind::Epochs => Traits::EPOCH.with(Traits::COUNTER).with(Traits::RESTARTS),
+                LoopKind::Steps => Traits::TURN.with(Traits::COUNTER).with(Traits::RESTARTS),
+                _ => Traits::TURN,
             });
         } else if kind == LoopKind::Folds {
             element = element.with(Traits::FOLD);
@@ -323,7 +324,8 @@ impl<'p> Machine<'p> {
             element = element.with(Traits::FOLD);
         }
         if kind == LoopKind::Batches && is_numbered(iter) {
-            let number = Value::of(Kinds::NUMBER).with(Traits::COUNTER.with(Traits::RESTARTS));
+            let number =
+                Value::of(Kinds::NUMBER).with(Traits::TURN.with(Traits::COUNTER).with(Traits::RESTARTS));
             let first = self.position(0);
             for pair in element.objects.iter() {
                 self.heap.set_field(pair, first, number);

@@ -278,7 +278,7 @@ impl<'p> Machine<'p> {
             }
             Gives::Enumerated => {
                 let element = self.element_of(f, subject);
-                let mut number = Value::of(Kinds::NUMBER);
+                let mut number = Value::of(Kinds::NUMBER).with(Traits::TURN);
                 if subject.kinds.has(Kinds::LOADER) {
                     number = number.with(Traits::COUNTER).with(Traits::RESTARTS);
                 }
