@@ -49,7 +49,9 @@ fn groups_added(cx: &mut Context<'_>) {
         let duration = cx.analysis.piling(&call, std::iter::empty());
         let Some(exposure) = Exposure::outside(cx.analysis, &duration) else { continue };
         let made_anew = made.iter().any(|made| {
-            cx.analysis.origin(&call.receiver) == Some(made.at) && made.around.contains(&exposure.through)
+            cx.analysis.origin(&call.receiver) == Some(made.at)
+                && made.around.contains(&exposure.through)
+                && !made.guards.has(Guards::ONCE)
         });
         if !made_anew && exposure.scope == Scope::Run && cx.analysis.makes_models(exposure.through) {
             keep_worst(&mut found, call, exposure);
