@@ -158,6 +158,8 @@ pub(super) const TABLE: &[Entry] = &[
     gives("int.*", Gives::Number),
     gives("argparse.*", Gives::Library),
     gives("logging.*", Gives::Library),
+    noted("logging.Logger.addHandler", Gives::None),
+    noted("logging.getLogger.addHandler", Gives::None),
     noted("logging.handlers.MemoryHandler", Gives::Library),
     noted("logging.handlers.MemoryHandler.setTarget", Gives::None),
     noted("logging.handlers.MemoryHandler.flush", Gives::None),

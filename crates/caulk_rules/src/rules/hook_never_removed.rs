@@ -1,6 +1,7 @@
 //! Hooks that are registered again and again on a model that stays, and never removed.
 
 mod finalizers;
+mod handlers;
 
 use caulk_core::{Certainty, LeakClass, Proof, Scope};
 use caulk_python::Lines;
@@ -49,6 +50,7 @@ fn check(cx: &mut Context<'_>) {
         }
     }
     finalizers::check(cx);
+    handlers::check(cx);
 }
 
 /// Whether nobody has the handle: the call is a whole statement.

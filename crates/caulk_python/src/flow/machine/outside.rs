@@ -246,6 +246,7 @@ impl<'p> Machine<'p> {
                 Some("torch.nn.Module")
             }
             "savefig" => Some("matplotlib.figure.Figure"),
+            "addHandler" => Some("logging.Logger"),
             method if is_of_tensors(method) && !roles::is_model(name) => Some("torch.Tensor"),
             _ => None,
         }
