@@ -17,6 +17,7 @@ mod set_aside;
 mod slots;
 mod traced;
 
+pub(crate) use explained::Looking;
 pub(crate) use item::Place;
 pub(crate) use key::{also_called, key_of};
 
@@ -40,6 +41,8 @@ pub(crate) struct Suspects {
     refused: u8,
     peaks: Peaks,
     exit: exit_watch::Watch,
+    /// CPU time that looks have taken into what had outgrown the last one.
+    looked_again: Duration,
     /// What a look that goes through all graphs is taken to cost.
     walks: Price,
 }
@@ -55,6 +58,7 @@ impl Default for Suspects {
             refused: 0,
             peaks: Peaks::default(),
             exit: exit_watch::Watch::default(),
+            looked_again: Duration::ZERO,
             walks: Price::new(Duration::from_millis(10)),
         }
     }

@@ -186,7 +186,7 @@ pub(crate) fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> 
     }
     // What was found by following what lasts is surer than what was found in the elements, and what elements share is told by
     // a walk over all of them.
-    let surest = [lasts, |look: &Contents| !counts_often(look)]
+    let surest = [lasts, is_sure, |look: &Contents| !counts_often(look)]
         .into_iter()
         .map(|sure| contents.iter().copied().filter(|look| sure(look)).collect::<Vec<_>>())
         .find(|sure| !sure.is_empty());
@@ -197,6 +197,12 @@ pub(crate) fn bytes_per_element(kind: ContainerKind, contents: &[&Contents]) -> 
 
 fn lasts(contents: &Contents) -> bool {
     contents.traits.contains(&Trait::Lasts)
+}
+
+/// Elements that are in use elsewhere keep nothing that is known; at the next look they may be no more.
+fn is_sure(contents: &Contents) -> bool {
+    let in_use = contents.bytes_per_element == 0 && contents.traits.contains(&Trait::Shared);
+    !in_use && !counts_often(contents)
 }
 
 /// Do elements share a graph of which this look saw what a few of them pin together?
@@ -215,4 +221,22 @@ fn saved_per_unit(process: &Process<'_>, scale: Scale, contents: &[&Contents]) -
         .collect();
     let (first, last) = (points.first()?, points.last()?);
     (last.0 > first.0).then(|| ((last.1 - first.1) / (last.0 - first.0)).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_in_use_do_not_count_for_the_weight() {
+        let look = |bytes_per_element, traits: &[Trait]| Contents {
+            bytes_per_element,
+            traits: traits.to_vec(),
+            ..Contents::default()
+        };
+        let (in_use, known) = (look(0, &[Trait::Shared]), look(700_000, &[Trait::Tensor]));
+        let of = |looks: &[&Contents]| bytes_per_element(ContainerKind::List, looks).round() as u64;
+        assert_eq!(of(&[&in_use, &in_use, &known]), 700_000);
+        assert_eq!(of(&[&in_use, &in_use]), 0, "nothing else is known");
+    }
 }

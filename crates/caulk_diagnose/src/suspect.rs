@@ -232,10 +232,17 @@ fn are_silent(contents: &Contents) -> bool {
 /// half of the growth, what is left is its doing.
 fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
+    let line = |suspect: &Suspect<'_>| {
+        Some((suspect.located.as_ref()?.path.clone(), suspect.located.as_ref()?.spot.line))
+    };
+    let seen: Vec<_> =
+        suspects.iter().filter(|suspect| suspect.contents.is_some()).filter_map(line).collect();
+    // What one line puts into several containers is alike.
+    let is_alike = |suspect: &Suspect<'_>| line(suspect).is_some_and(|line| seen.contains(&line));
     let is_open = |suspect: &Suspect<'_>, with_borrowed: bool| {
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;
         let graphs = suspect.kind != ContainerKind::Graph && suspect.holds(&Trait::Graph);
-        let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind);
+        let unseen = suspect.contents.is_none() && !counts_bytes(suspect.kind) && !is_alike(suspect);
         // Parameters that only their optimizer knows are in its groups and in its state.
         let parameters = place::is_optimizer_state(suspect.holder);
         let cut = suspect.kind != ContainerKind::Graph && suspect.contents.is_some_and(|look| look.truncated);

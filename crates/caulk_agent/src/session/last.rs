@@ -14,6 +14,7 @@ use crate::census::Census;
 use crate::heap::Heap;
 use crate::holders::Scope;
 use crate::stopwatch::{monotonic, process_time};
+use crate::suspects::Looking;
 use crate::torch::Torch;
 use crate::{board, passes};
 
@@ -84,6 +85,18 @@ impl Session {
         )
     }
 
+    /// Counts what is followed at a boundary without a census, and inspects what has become much longer.
+    pub(super) fn count_again(&mut self, heap: &mut Heap<'_>, seq: u32) {
+        self.suspects.count_again(heap, seq, &mut self.channel);
+        if self.suspects.has_outgrown_a_look() {
+            // As in `compare`.
+            let _overrides_off = Torch::new(heap.py);
+            let Self { budget, suspects, channel, sampler, epochs, .. } = self;
+            let looking = Looking { boundary: seq, epochs: *epochs, budget, sampler: *sampler };
+            suspects.look_again(heap, &looking, channel);
+        }
+    }
+
     /// Takes in how long what is followed is, amid an epoch: new suspects cannot be distinguished there from what comes and goes.
     pub(super) fn compare_known(
         &mut self,
@@ -107,6 +120,7 @@ impl Session {
             suspects.explain(heap, Scope::User, seq, channel);
         }
         suspects.follow_names(heap, seq, *sampler, channel);
-        suspects.look(heap, seq, *epochs, budget, *sampler, channel);
+        let looking = Looking { boundary: seq, epochs: *epochs, budget, sampler: *sampler };
+        suspects.look(heap, &looking, channel);
     }
 }

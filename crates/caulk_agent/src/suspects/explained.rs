@@ -20,10 +20,22 @@ const LOOKS: usize = 12;
 const LOOK: Duration = Duration::from_millis(3);
 /// CPU time for looks at new ones after a pause that finding their holders has made too long.
 const LATE_LOOKS: Duration = Duration::from_millis(10);
+/// CPU time for looks into what has outgrown the last one, in the whole life of a process, however little of its budget is
+/// left: each container is twice as long at the next, so they are few.
+const MOST_AGAIN: Duration = Duration::from_millis(100);
 /// Boundaries between two looks into the same container.
 const LOOK_AGAIN: u32 = 4;
 /// ... that was found to keep next to nothing.
 const LIGHT_AGAIN: u32 = 4 * LOOK_AGAIN;
+
+/// When the contents of what grows are inspected, and at what price.
+#[derive(Clone, Copy)]
+pub(crate) struct Looking<'a> {
+    pub(crate) boundary: u32,
+    pub(crate) epochs: u64,
+    pub(crate) budget: &'a Budget,
+    pub(crate) sampler: Option<Sampler>,
+}
 
 impl Suspects {
     /// Is there something whose holder is to be searched for so? `sparing`: and that may weigh something.
@@ -62,26 +74,37 @@ impl Suspects {
         }
     }
 
-    /// Looks into the heaviest, each once in a while.
-    pub(crate) fn look(
-        &mut self,
-        heap: &mut Heap<'_>,
-        boundary: u32,
-        epochs: u64,
-        budget: &Budget,
-        sampler: Option<Sampler>,
-        channel: &mut Channel,
-    ) {
-        let sparing = !budget.affords(LOOK, RESERVE);
+    /// Looks into the heaviest, each once in a while, and into what has outgrown its last look.
+    pub(crate) fn look(&mut self, heap: &mut Heap<'_>, scene: &Looking<'_>, channel: &mut Channel) {
+        let (sparing, boundary) = (!scene.budget.affords(LOOK, RESERVE), scene.boundary);
         let due = |item: &Suspect| {
             let again = if item.is_light() { LIGHT_AGAIN } else { LOOK_AGAIN };
-            item.looked.is_none_or(|looked| boundary >= looked + again) && !(sparing && item.is_light())
+            let in_turn = item.looked.is_none_or(|looked| boundary >= looked + again);
+            in_turn && !(sparing && item.is_light()) || item.has_outgrown_its_look()
         };
-        let mut order: Vec<usize> = (0..self.items.len())
-            .filter(|at| {
-                self.items[*at].explained && self.items[*at].address.is_some() && due(&self.items[*at])
-            })
-            .collect();
+        self.look_into(heap, due, scene, channel);
+    }
+
+    /// Looks into what has outgrown its last look, at a boundary without a census.
+    pub(crate) fn look_again(&mut self, heap: &mut Heap<'_>, scene: &Looking<'_>, channel: &mut Channel) {
+        self.look_into(heap, Suspect::has_outgrown_its_look, scene, channel);
+    }
+
+    /// Is anything due for that?
+    pub(crate) fn has_outgrown_a_look(&self) -> bool {
+        self.items.iter().any(Suspect::has_outgrown_its_look)
+    }
+
+    fn look_into(
+        &mut self,
+        heap: &mut Heap<'_>,
+        due: impl Fn(&Suspect) -> bool,
+        scene: &Looking<'_>,
+        channel: &mut Channel,
+    ) {
+        let Looking { boundary, epochs, budget, sampler } = *scene;
+        let is_due = |item: &Suspect| item.explained && item.address.is_some() && due(item);
+        let mut order: Vec<usize> = (0..self.items.len()).filter(|at| is_due(&self.items[*at])).collect();
         order.sort_by_key(|at| {
             let item = &self.items[*at];
             std::cmp::Reverse((item.looked.is_none(), item.by_user, item.weight()))
@@ -91,9 +114,12 @@ impl Suspects {
             let Some((address, _)) = self.items[at].address else { continue };
             // What nobody has looked into is a suspect for whatever else nobody knows.
             let new = self.items[at].looked.is_none() && started.work() <= LATE_LOOKS;
-            if !(budget.allows(LOOK, Duration::ZERO) || new && budget.affords(LOOK, Duration::ZERO)) {
+            let again = self.items[at].has_outgrown_its_look() && self.looked_again <= MOST_AGAIN;
+            let late = new && budget.affords(LOOK, Duration::ZERO) || again && started.work() <= LATE_LOOKS;
+            if !(late || budget.allows(LOOK, Duration::ZERO)) {
                 continue;
             }
+            let begun = started.work();
             // Hooks of one object sit in the registries of several layers.
             let name = self.items[at].name.clone();
             let together: Vec<Address> = if name.ends_with("_hooks") {
@@ -116,11 +142,14 @@ impl Suspects {
             let item = &mut self.items[at];
             item.correct(&mut found);
             found.traits.extend(item.capacity.map(Trait::Capacity));
-            item.looked = Some(boundary);
+            (item.looked, item.looked_length) = (Some(boundary), item.counted);
             item.bytes_per_element = found.bytes_per_element;
             found.id = item.id;
             found.boundary = boundary;
             channel.send(&found.into());
+            if again {
+                self.looked_again += started.work().saturating_sub(begun);
+            }
         }
     }
 }

@@ -8,6 +8,9 @@ use crate::holders::{self, Root, Scope};
 use crate::label;
 use crate::trace::{Target, Watch};
 
+/// Elements that are too few for a sample.
+const FEW: u64 = 2;
+
 /// One thing that grows.
 pub(super) struct Suspect {
     pub(super) id: u32,
@@ -38,12 +41,16 @@ pub(super) struct Suspect {
     /// The most elements that the queue takes whose container it is.
     pub(super) capacity: Option<u64>,
     pub(super) looked: Option<u32>,
+    /// Its length at the last look.
+    pub(super) looked_length: u64,
     pub(super) bytes_per_element: u64,
     /// Bytes that an element is likely to keep, by its type, until it is looked into.
     pub(super) likely_bytes: u64,
     /// Bytes that one element was seen to keep, by what lasts.
     pub(super) kept_per_element: u64,
-    /// The last lengths, newest first.
+    /// How long it was when it was counted last, at a census or between two.
+    pub(super) counted: u64,
+    /// The last lengths at censuses, newest first.
     lengths: [u64; 3],
     /// Lengths in a row that were not longer than the one before.
     pub(super) still: u8,
@@ -86,9 +93,11 @@ impl Suspect {
             explained: false,
             capacity: None,
             looked: None,
+            looked_length: 0,
             bytes_per_element: 0,
             likely_bytes: 0,
             kept_per_element: 0,
+            counted: 0,
             lengths: [0; 3],
             still: 0,
             place: None,
@@ -116,6 +125,13 @@ impl Suspect {
     /// Has nobody looked into it yet?
     pub(super) fn is_unseen(&self) -> bool {
         self.address.is_some() && self.looked.is_none()
+    }
+
+    /// Does it seem light, and is it twice as long as at the last look? Its first elements may have been in use
+    /// elsewhere, or may have got what they keep later.
+    pub(super) fn has_outgrown_its_look(&self) -> bool {
+        let known = self.address.is_some() && self.explained && self.looked.is_some();
+        known && self.is_light() && self.counted >= 2 * self.looked_length.max(FEW)
     }
 
     pub(super) fn weight(&self) -> u64 {
@@ -151,6 +167,7 @@ impl Suspect {
         let [newest, before, _] = self.lengths;
         self.still = if length > newest { 0 } else { self.still.saturating_add(1) };
         self.lengths = [length, newest, before];
+        self.counted = length;
     }
 
     /// Its last length.
@@ -290,6 +307,19 @@ pub(super) fn home_of(holder: &Holder) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_light_is_inspected_again_once_it_is_twice_as_long() {
+        let mut item = Suspect::new(0, ContainerKind::List, "list".into());
+        (item.address, item.explained, item.counted) = (Some((1, 1)), true, 9);
+        assert!(!item.has_outgrown_its_look(), "its first look is due anyway");
+        (item.looked, item.looked_length) = (Some(3), 1);
+        assert!(item.has_outgrown_its_look());
+        item.looked_length = 5;
+        assert!(!item.has_outgrown_its_look());
+        (item.looked_length, item.gained, item.bytes_per_element) = (1, 8, 1 << 20);
+        assert!(!item.has_outgrown_its_look(), "it is known to be heavy");
+    }
 
     fn check(path: &[(StepKind, &str, &str)], home: &str) {
         let step = |(kind, name, of): &(StepKind, &str, &str)| PathStep {

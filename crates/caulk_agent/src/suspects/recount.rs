@@ -35,6 +35,7 @@ impl Suspects {
             }
             let Some(length) = heap.length(address) else { continue };
             item.shallow = heap.shallow_bytes(address) as u64;
+            item.counted = length as u64;
             item.pending.push((boundary, length as u64));
             item.send_lengths(channel);
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::session::probe::{Due, Probe, Scene};
+use crate::suspects::Looking;
 
 pub(super) struct Contents;
 
@@ -20,6 +21,7 @@ impl Probe for Contents {
         // Only the program itself may seem to hold what is measured.
         scene.held.tensors.clear();
         let Scene { heap, seq, epochs, budget, sampler, channel, .. } = scene;
-        scene.suspects.look(heap, *seq, *epochs, budget, *sampler, channel);
+        let looking = Looking { boundary: *seq, epochs: *epochs, budget, sampler: *sampler };
+        scene.suspects.look(heap, &looking, channel);
     }
 }
