@@ -18,6 +18,11 @@ const SMALL: f64 = 1_048_576.0;
 const SMALL_EPOCH: [f64; 2] = [4_096.0, 100e3];
 const NUMBERS: f64 = 256.0;
 const ALL_NUMBERS: f64 = 64.0 * 1_048_576.0;
+/// Baselines of each third of a run, bytes from one third to the next, and in all, from which a rise that is small each time
+/// is not cleared.
+const FEWEST_CREEPING: usize = 10;
+const CREEPS: f64 = 2.0 * 1_048_576.0;
+const CREEPS_IN_ALL: f64 = 8.0 * 1_048_576.0;
 /// Part of the mean rise of an epoch below which the usual one lies where memory rises at few of them.
 const AT_FEW: f64 = 0.2;
 /// Forecasts of open files beyond so many times the time that was judged are left out.
@@ -144,6 +149,23 @@ impl Baselines {
         let ends = self.points.first().zip(self.points.last());
         let mean = ends.map_or(0.0, |(first, last)| (last.value - first.value) / (last.at - first.at));
         units::median(rates.collect()).is_some_and(|usual| usual < AT_FEW * mean)
+    }
+
+    /// Left open, if exact readings that are judged not to grow have risen by megabytes all the same, and go on: epochs of
+    /// a fraction of a second gain little each.
+    pub(crate) fn or_creeping(&self, judgement: Judgement) -> Judgement {
+        let surely = judgement.interval.is_some_and(|[low, _]| low > self.small(false));
+        let level = |part: &[Point]| units::median(part.iter().map(|point| point.value).collect());
+        let third = self.points.len() / 3;
+        if judgement.state != State::Flat || !surely || third < FEWEST_CREEPING {
+            return judgement;
+        }
+        let thirds: Vec<f64> = self.points.chunks(third).take(3).filter_map(level).collect();
+        let rises = thirds.windows(2).all(|pair| pair[1] - pair[0] >= CREEPS);
+        if rises && thirds[2] - thirds[0] >= CREEPS_IN_ALL {
+            return open(&judgement, self.points.len() as u32, "rises by little each time, but on and on");
+        }
+        judgement
     }
 
     /// Does the limit that is reached then end the program? Open files may take years to reach theirs.

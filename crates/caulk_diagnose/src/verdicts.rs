@@ -51,6 +51,8 @@ pub(crate) fn of_process(recording: &Recording, process: &Process<'_>) -> Judged
                 small = grows.then_some(least);
                 let before = std::mem::replace(&mut judgement, certain);
                 with_noise = grows.then_some(before);
+            } else {
+                judgement = baselines.or_creeping(judgement);
             }
             judgement = covered::or_open(recording, process, scale, &baselines, judgement);
         }

@@ -52,9 +52,12 @@ pub(crate) fn headline(
             (Tone::Warn, kept(verdict, &why), verdict)
         }
         Outlook::MapsFiles(verdict) => {
-            let why =
-                "no leak, these are pages of mapped files, which the kernel takes back when memory is short";
-            (Tone::Warn, kept(verdict, why), verdict)
+            let pages = "pages of mapped files, which the kernel takes back when memory is short";
+            let why = match more_and_more(&suspects) {
+                None => format!("no leak, these are {pages}"),
+                Some(what) => format!("these are {pages}; {what}"),
+            };
+            (Tone::Warn, kept(verdict, &why), verdict)
         }
         Outlook::GrowsWithin(verdict) => {
             let subject = words::subject(&verdict.process, verdict.series);

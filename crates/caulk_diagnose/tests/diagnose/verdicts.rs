@@ -44,6 +44,17 @@ fn resident_memory_that_rises_alone_leaves_the_bytes_in_use_flat() {
     assert_eq!(verdict(&run, Series::Rss).state, State::Grows);
 }
 
+/// Epochs of a fraction of a second, among which memory comes and goes by megabytes.
+#[test]
+fn a_rise_that_is_small_each_time_is_not_cleared() {
+    const SWINGS: [u64; 7] = [5, 1, 0, 6, 2, 8, 3];
+    let state = |step: u64| {
+        let level = |at: u64| 240 * MB + at * step + SWINGS[(at / 3) as usize % SWINGS.len()] * MB;
+        verdict(&Run::of("").epochs((0..270).map(level)), Series::InUse).state
+    };
+    assert_eq!([64 << 10, 2 << 10].map(state), [State::Undecided, State::Flat]);
+}
+
 /// A cache of pictures that is emptied and filled with larger ones at epochs 5, 9, 13 and 17 of 24: measured, in units of
 /// 100 KB.
 const STAIRS: [u64; 24] = [
