@@ -79,7 +79,8 @@ impl Growing<'_> {
     /// By what goes in.
     fn by_kinds(&self) -> Purpose {
         let kinds = self.contents.kinds;
-        if kinds.has(Kinds::OPTIMIZER) && self.makes_optimizers() {
+        let optimizers = kinds.has(Kinds::OPTIMIZER) && self.makes_optimizers();
+        if optimizers && !self.contents.callable {
             Purpose::Known(LeakClass::OptimizerRecreated)
         } else if kinds.has(Kinds::FIGURE.with(Kinds::AXES)) {
             Purpose::Known(LeakClass::FigureNotClosed)
@@ -93,7 +94,10 @@ impl Growing<'_> {
             Purpose::Known(LeakClass::ExceptionKeepsFrames)
         } else if self.exposure.scope == Scope::Run && self.gathers_step_outputs() {
             Purpose::Known(LeakClass::StepOutputsNotCleared)
-        } else if self.contents.callable && self.holds_tensors() && self.growth.how != Growth::Link {
+        } else if self.contents.callable
+            && (optimizers || self.holds_tensors())
+            && self.growth.how != Growth::Link
+        {
             Purpose::Known(LeakClass::CallbackKeepsTensor)
         } else {
             Purpose::Any

@@ -168,6 +168,17 @@ impl<'p> Machine<'p> {
         }
     }
 
+    /// A method of an object whose name begins so, for all of them: each keeps the object.
+    pub(super) fn any_method(&mut self, object: ObjectId, prefix: &str) -> Option<ObjectId> {
+        let Shape::Instance(class) = self.heap.shape(object) else { return None };
+        let mut methods = self.methods_with_inherited(class).into_iter();
+        let (_, name) = methods.find(|(_, name)| self.symbols.name(*name).starts_with(prefix))?;
+        let member = self.class_member(class, name)?;
+        let function =
+            member.objects.iter().find(|member| matches!(self.heap.shape(*member), Shape::Function(..)))?;
+        Some(self.heap.unique(Shape::Method(function, object)))
+    }
+
     /// `start` of a class of threads calls its method `run`, with the object that was started.
     fn started(&mut self, object: ObjectId, class: ClassId, name: Symbol) {
         if self.symbols.name(name) != "start"

@@ -12,6 +12,7 @@ use crate::flow::machine::entry::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
+use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Value};
 use crate::library::roles;
 
@@ -51,7 +52,12 @@ impl<'p> Machine<'p> {
                 let callee = self.attribute(f, &receiver, attribute);
                 (Some((receiver, attribute)), callee)
             }
-            other => (None, self.eval(f, other)),
+            other => {
+                let callee = self.eval(f, other);
+                // Which of several methods is called is not known: `getattr(self, "on_" + event)()`.
+                let one_of = callee.kinds.has(Kinds::UNKNOWN) && is_call_of(other, "getattr");
+                (None, if one_of { Value::UNKNOWN } else { callee })
+            }
         };
         let outer = f.guards;
         if receiver.is_some_and(|(_, attribute)| attribute.attr.as_str() == "setdefault") {
@@ -237,6 +243,13 @@ impl<'p> Machine<'p> {
                         found = found.join(&value);
                     }
                 }
+                if attribute == self.names.any
+                    && let Some(prefix) = call.arguments.args.get(1).and_then(constant_beginning)
+                {
+                    let methods =
+                        given.first().objects.iter().filter_map(|object| self.any_method(object, prefix));
+                    found = methods.fold(found, |found, method| found.join(&Value::object(method)));
+                }
                 let all = !found.is_nothing() && attribute != self.names.any;
                 Some(if all { found } else { found.join(&Value::UNKNOWN) })
             }
@@ -412,4 +425,23 @@ fn known_part(value: Option<Value>) -> Value {
     let mut value = value.unwrap_or(Value::NOTHING);
     value.kinds = value.kinds.without(Kinds::UNKNOWN.with(Kinds::NONE));
     value
+}
+
+fn is_call_of(expr: &Expr, name: &str) -> bool {
+    matches!(expr, Expr::Call(call) if last_name(&call.func) == Some(name))
+}
+
+/// What a text that is put together begins with: `"on_" + event`, `f"on_{event}"`.
+fn constant_beginning(text: &Expr) -> Option<&str> {
+    match text {
+        Expr::BinOp(binary) if binary.op == ast::Operator::Add => match &*binary.left {
+            Expr::StringLiteral(first) => Some(first.value.to_str()),
+            left => constant_beginning(left),
+        },
+        Expr::FString(string) => match string.value.elements().next()? {
+            ast::InterpolatedStringElement::Literal(first) => Some(&first.value),
+            ast::InterpolatedStringElement::Interpolation(_) => None,
+        },
+        _ => None,
+    }
 }

@@ -209,7 +209,7 @@ impl Machine<'_> {
     }
 
     /// Methods that objects of a class have, those of its bases in the project included.
-    fn methods_with_inherited(&mut self, class: ClassId) -> Vec<(FunctionId, Symbol)> {
+    pub(super) fn methods_with_inherited(&mut self, class: ClassId) -> Vec<(FunctionId, Symbol)> {
         let mut found = Vec::new();
         let mut classes = vec![class];
         let mut at = 0;
