@@ -151,7 +151,7 @@ impl Baselines {
         units::median(rates.collect()).is_some_and(|usual| usual < AT_FEW * mean)
     }
 
-    /// Left open, if exact readings that are judged not to grow have risen by megabytes all the same, and go on: epochs of
+    /// Left open, if exact readings that are judged not to grow have risen by megabytes all the same, to the end: epochs of
     /// a fraction of a second gain little each.
     pub(crate) fn or_creeping(&self, judgement: Judgement) -> Judgement {
         let surely = judgement.interval.is_some_and(|[low, _]| low > self.small(false));

@@ -431,7 +431,7 @@ fn is_call_of(expr: &Expr, name: &str) -> bool {
     matches!(expr, Expr::Call(call) if last_name(&call.func) == Some(name))
 }
 
-/// What a text that is put together begins with: `"on_" + event`, `f"on_{event}"`.
+/// The constant beginning of a text: `"on_" + event`, `f"on_{event}"`.
 fn constant_beginning(text: &Expr) -> Option<&str> {
     match text {
         Expr::BinOp(binary) if binary.op == ast::Operator::Add => match &*binary.left {
