@@ -21,6 +21,17 @@ pub(crate) static RULE: Rule = Rule {
     check,
 };
 
+/// What a sample is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pieces {
+    /// A text or a number.
+    One,
+    /// A tuple of these, such as a path and its label.
+    Few,
+    /// A dict, an object, a tuple in a tuple, a value of a file in JSON.
+    Several,
+}
+
 /// A large container of Python objects in a data set.
 struct Shared {
     at: Location,
@@ -28,8 +39,9 @@ struct Shared {
     class: ClassId,
     container: String,
     loader: CallFact,
-    /// Each sample is several objects: a tuple, a dict, a value of a file in JSON.
-    several: bool,
+    pieces: Pieces,
+    /// The program itself has the number of samples, and it is large.
+    many: bool,
 }
 
 fn check(cx: &mut Context<'_>) {
@@ -82,16 +94,16 @@ fn large_containers(
                 continue;
             }
             let read = read_in_one_piece(cx, object);
-            let filled = read.map(|(at, _)| at).or_else(|| {
+            let filled = read.map(|(at, _)| (at, false)).or_else(|| {
                 holds_objects(&object.elements).then(|| filled_in_a_loop(cx, id, object, growths)).flatten()
             });
-            let several = match read {
-                Some((_, several)) => several,
-                None => has_several(cx, &object.elements),
+            let pieces = match read {
+                Some((_, pieces)) => pieces,
+                None => pieces_of(cx, &object.elements),
             };
-            if let Some(at) = filled {
+            if let Some((at, many)) = filled {
                 let container = format!("self.{}", cx.analysis.name(name));
-                found.push(Shared { at, class, container, loader: loader.clone(), several });
+                found.push(Shared { at, class, container, loader: loader.clone(), pieces, many });
             }
         }
     }
@@ -175,65 +187,77 @@ fn holds_objects(elements: &Value) -> bool {
     elements.only(OBJECTS.with(Kinds::NONE).with(Kinds::UNKNOWN)) && elements.kinds.has(OBJECTS)
 }
 
-/// Whether each element is several objects. Beside an array in it, the objects are next to nothing.
-fn has_several(cx: &Context<'_>, elements: &Value) -> bool {
+/// How many objects each element is. Beside an array in it, the objects are next to nothing.
+fn pieces_of(cx: &Context<'_>, elements: &Value) -> Pieces {
     let kinds = cx.analysis.contents(elements).kinds;
-    (!elements.objects.is_empty() || elements.kinds.has(Kinds::OBJECT))
-        && !kinds.has(Kinds::ARRAY.with(Kinds::TENSOR))
+    if elements.objects.is_empty() && !elements.kinds.has(Kinds::OBJECT)
+        || kinds.has(Kinds::ARRAY.with(Kinds::TENSOR))
+    {
+        return Pieces::One;
+    }
+    let pair = |object| {
+        let known = cx.analysis.object(object);
+        known.shape == Shape::Tuple && known.elements.objects.is_empty()
+    };
+    if elements.objects.iter().all(pair) { Pieces::Few } else { Pieces::Several }
 }
 
-/// Where a container comes out of a file or text, with as many objects as that has, and whether it may have several for each
-/// sample: `json.load(file)`.
-fn read_in_one_piece(cx: &Context<'_>, object: &Object) -> Option<(Location, bool)> {
+/// Where a container comes out of a file or text, with as many objects as that has, and what a sample is made of then:
+/// `json.load(file)`.
+fn read_in_one_piece(cx: &Context<'_>, object: &Object) -> Option<(Location, Pieces)> {
     let made = object.at?;
     let Expr::Call(call) = crate::source::expression_at(cx.project(), made)? else { return None };
     let Expr::Attribute(method) = &*call.func else { return None };
     let parsed = matches!(last_name(&method.value), Some("json" | "orjson" | "ujson"))
         && matches!(method.attr.as_str(), "load" | "loads");
-    (parsed || method.attr.as_str() == "splitlines").then_some((made, parsed))
+    let pieces = if parsed { Pieces::Several } else { Pieces::One };
+    (parsed || method.attr.as_str() == "splitlines").then_some((made, pieces))
 }
 
 /// Objects from which on copies of them are some megabytes in each worker, with about 100 bytes for each.
 const MANY: u32 = 10_000;
 
-/// Whether loops inside one another may turn often enough together.
-fn are_many(loops: &[&Loop]) -> bool {
+/// Whether loops inside one another turn often enough together: `None` where that is not known.
+fn are_many(loops: &[&Loop]) -> Option<bool> {
     let most = loops.iter().try_fold(1_u32, |turns, a_loop| Some(turns.saturating_mul(a_loop.at_most?)));
-    most.is_none_or(|turns| turns >= MANY)
+    most.map(|turns| turns >= MANY)
 }
 
 fn is_few(kind: LoopKind) -> bool {
     matches!(kind, LoopKind::Times(_) | LoopKind::Parts | LoopKind::Folds)
 }
 
-/// Where a container gets as long as the data: by a comprehension or a loop over something long.
+/// Where a container gets as long as the data, by a comprehension or a loop over something long, and whether the program has
+/// that length.
 fn filled_in_a_loop(
     cx: &Context<'_>,
     id: ObjectId,
     object: &Object,
     growths: &[GrowthFact],
-) -> Option<Location> {
+) -> Option<(Location, bool)> {
     let made = object.at?;
     if lists_a_folder(cx, made) {
         return None;
     }
+    let inside: Vec<&Loop> = cx.analysis.loops_in(made).collect();
+    let many = are_many(&inside);
     if matches!(crate::source::expression_at(cx.project(), made), Some(expr) if is_comprehension(expr))
-        && cx.analysis.loops_in(made).all(|inner| !is_few(inner.kind))
-        && are_many(&cx.analysis.loops_in(made).collect::<Vec<_>>())
+        && inside.iter().all(|inner| !is_few(inner.kind))
+        && many != Some(false)
     {
-        return Some(made);
+        return Some((made, many == Some(true)));
     }
     growths.iter().find_map(|growth| {
-        let grown = growth.cases.iter().any(|case| {
+        growth.cases.iter().find_map(|case| {
             let loops: Vec<&Loop> =
                 case.duration.growing.iter().map(|around| cx.analysis.a_loop(*around)).collect();
-            case.object == id
+            let many = are_many(&loops);
+            let fills = case.object == id
                 && !repeats_one(cx, growth)
                 // A framework's loops ask for samples; they do not fill the index.
-                && loops.last().is_some_and(|inner| inner.at.is_some() && !is_few(inner.kind))
-                && are_many(&loops)
-        });
-        grown.then_some(growth.container)
+                && loops.last().is_some_and(|inner| inner.at.is_some() && !is_few(inner.kind));
+            (fills && many != Some(false)).then_some((growth.container, many == Some(true)))
+        })
     })
 }
 
@@ -275,8 +299,10 @@ fn report(cx: &mut Context<'_>, shared: &Shared) {
     let diagnostic = cx.report(shared.at, &function, message);
     diagnostic.container.clone_from(container);
     diagnostic.scope = Scope::Run;
-    // How many samples there are is not known. One text or number for each is a few megabytes at most in nearly all data sets.
-    let kind = if shared.several { Certainty::Likely } else { Certainty::Assumed };
+    // How many samples there are is seldom known. A text or a number for each, or a pair of them, is a few megabytes in nearly
+    // all data sets.
+    let heavy = shared.pieces == Pieces::Several || shared.pieces == Pieces::Few && shared.many;
+    let kind = if heavy { Certainty::Likely } else { Certainty::Assumed };
     diagnostic.proof = Proof { kind, ..Proof::FULL };
     diagnostic.chain = chain;
     diagnostic.fix = advice(

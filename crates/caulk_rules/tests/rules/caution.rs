@@ -56,6 +56,31 @@ def main(camera):
 }
 
 #[test]
+fn a_path_and_its_label_for_each_sample_are_few_objects() {
+    let text = "\
+from torch.utils.data import DataLoader, Dataset
+
+class Pictures(Dataset):
+    def __init__(self, lines):
+        self.rows = []
+        for line in lines:
+            path, label = line.split()
+            self.rows.append(@)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+def main(lines):
+    return DataLoader(Pictures(lines), num_workers=4)
+";
+    check_pair(text, "(path, label)", "{\"path\": path, \"label\": label}", LeakClass::WorkerCopyOnWrite);
+    check_pair(text, "(path, label)", "(path, (label, len(path)))", LeakClass::WorkerCopyOnWrite);
+}
+
+#[test]
 fn one_setting_switches_the_collector_off_and_collects() {
     let text = "\
 import gc
@@ -284,7 +309,7 @@ class Pictures(Dataset):
         self.rows = rows
         self.table = {}
         for number, kind in enumerate(kinds):
-            self.table[kind] = (number, kind)
+            self.table[kind] = {\"number\": number, \"kind\": kind}
 
     def __len__(self):
         return len(self.@)
