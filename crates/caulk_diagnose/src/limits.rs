@@ -56,14 +56,25 @@ pub(crate) fn refused(recording: &Recording, pid: u32, asked_bytes: u64, at_ns: 
     (room <= near).then_some(Limit { kind, bytes })
 }
 
-/// Bytes that a process takes between its highest reading and that time, at the rate of its last readings.
+/// Bytes that a process takes between its highest reading and that time, as fast as it grew between two of its last
+/// readings: over all of them it may have loaded at first, or may have waited for a processor. Resident memory is read from
+/// the beginning, what a limit counts only once the limit is known.
 fn grown_since(recording: &Recording, pid: u32, used: Used, at_ns: u64) -> Option<u64> {
-    let looks = || last_looks(recording, pid, used);
-    let (last_ns, highest) = looks().max_by_key(|(_, used)| *used)?;
-    let (first_ns, lowest) = looks().min_by_key(|(time_ns, _)| *time_ns)?;
-    let rate =
-        highest.saturating_sub(lowest) as f64 / last_ns.checked_sub(first_ns).filter(|ns| *ns > 0)? as f64;
-    Some((rate * at_ns.saturating_sub(last_ns) as f64) as u64)
+    let (last_ns, _) = last_looks(recording, pid, used).max_by_key(|(_, used)| *used)?;
+    let fastest = fastest(recording, pid, used).max(fastest(recording, pid, resident));
+    Some((fastest * at_ns.saturating_sub(last_ns) as f64) as u64)
+}
+
+/// Bytes per nanosecond between two of a process's last looks, where most.
+fn fastest(recording: &Recording, pid: u32, used: Used) -> f64 {
+    let looks: Vec<(u64, u64)> = last_looks(recording, pid, used).collect();
+    let rate = |pair: &[(u64, u64)]| match pair {
+        [(late_ns, late), (early_ns, early)] if late_ns > early_ns => {
+            late.saturating_sub(*early) as f64 / (late_ns - early_ns) as f64
+        }
+        _ => 0.0,
+    };
+    looks.windows(2).map(rate).fold(0.0, f64::max)
 }
 
 /// The limit at which the kernel killed: the nearest of the host's that is not a budget.
@@ -111,6 +122,10 @@ fn last_looks(recording: &Recording, pid: u32, used: Used) -> impl Iterator<Item
 
 fn address_space(look: &Sample) -> Option<u64> {
     look.address_space_bytes
+}
+
+fn resident(look: &Sample) -> Option<u64> {
+    (look.rss_bytes > 0).then_some(look.rss_bytes)
 }
 
 fn data(look: &Sample) -> Option<u64> {
@@ -206,6 +221,18 @@ mod tests {
         assert_eq!(kind(17), None);
         assert_eq!(kind(20), None);
         assert_eq!(kind(23), Some(LimitKind::RlimitAs));
+        // The limit was found at the last look.
+        let early = Sample { address_space_bytes: None, rss_bytes: 200, ..sample(15, 0) };
+        let late = Sample { rss_bytes: 480, ..sample(17, 580) };
+        let found_late = Recording { samples: vec![early, late], ..recording.clone() };
+        assert_eq!(
+            refused(&found_late, 7, 0, 2_000_000_000).map(|limit| limit.kind),
+            Some(LimitKind::RlimitAs)
+        );
+        // It loaded slowly before it grew.
+        let samples = vec![sample(2, 290), sample(15, 300), sample(17, 580)];
+        let loading = Recording { samples, ..recording.clone() };
+        assert_eq!(refused(&loading, 7, 0, 2_000_000_000).map(|limit| limit.kind), Some(LimitKind::RlimitAs));
     }
 
     #[test]
