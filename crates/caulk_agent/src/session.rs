@@ -235,7 +235,7 @@ impl Session {
         match census {
             Some(census) if unit > self.tracked => self.compare_known(&mut heap, census, seq, last),
             Some(census) => self.compare(&mut heap, census, seq, paused.was_enabled()),
-            None if unit == Unit::Epoch => self.count_again(&mut heap, seq),
+            None if unit == Unit::Epoch => self.suspects.count_again(&mut heap, seq, &mut self.channel),
             None => {}
         }
         self.send_ledgers(py, &cuda, unit, seq)?;

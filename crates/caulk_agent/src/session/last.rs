@@ -85,18 +85,6 @@ impl Session {
         )
     }
 
-    /// Counts what is followed at a boundary without a census, and inspects what has become much longer.
-    pub(super) fn count_again(&mut self, heap: &mut Heap<'_>, seq: u32) {
-        self.suspects.count_again(heap, seq, &mut self.channel);
-        if self.suspects.has_outgrown_a_look() {
-            // As in `compare`.
-            let _overrides_off = Torch::new(heap.py);
-            let Self { budget, suspects, channel, sampler, epochs, .. } = self;
-            let looking = Looking { boundary: seq, epochs: *epochs, budget, sampler: *sampler };
-            suspects.look_again(heap, &looking, channel);
-        }
-    }
-
     /// Takes in how long what is followed is, amid an epoch: new suspects cannot be distinguished there from what comes and goes.
     pub(super) fn compare_known(
         &mut self,

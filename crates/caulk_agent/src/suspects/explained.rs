@@ -85,16 +85,6 @@ impl Suspects {
         self.look_into(heap, due, scene, channel);
     }
 
-    /// Looks into what has outgrown its last look, at a boundary without a census.
-    pub(crate) fn look_again(&mut self, heap: &mut Heap<'_>, scene: &Looking<'_>, channel: &mut Channel) {
-        self.look_into(heap, Suspect::has_outgrown_its_look, scene, channel);
-    }
-
-    /// Is anything due for that?
-    pub(crate) fn has_outgrown_a_look(&self) -> bool {
-        self.items.iter().any(Suspect::has_outgrown_its_look)
-    }
-
     fn look_into(
         &mut self,
         heap: &mut Heap<'_>,
