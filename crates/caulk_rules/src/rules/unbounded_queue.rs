@@ -62,7 +62,13 @@ fn waits(cx: &Context<'_>, kept: &Claim) -> bool {
 /// Whether its reader takes all that is there at each of its turns: in a loop that ends when the queue is empty, inside of
 /// another.
 fn is_drained(cx: &Context<'_>, kept: &Claim) -> bool {
-    let is_while = |id: &LoopId| matches!(cx.analysis.a_loop(*id).kind, LoopKind::While | LoopKind::Forever);
+    const NEVER_WAITS: &[&str] = &["get_nowait(", "block=False", ".empty(", ".qsize("];
+    let is_while = |id: &LoopId| {
+        let a_loop = cx.analysis.a_loop(*id);
+        let text = a_loop.at.map_or("", |at| cx.project().text(at));
+        matches!(a_loop.kind, LoopKind::While | LoopKind::Forever)
+            && NEVER_WAITS.iter().any(|word| text.contains(word))
+    };
     let function = |id: &LoopId| cx.analysis.a_loop(*id).function;
     let taken = cx.analysis.releases(kept.case.object).into_iter();
     taken.filter(|release| release.how == Release::Remove).any(|release| {

@@ -3,6 +3,7 @@
 //! Source: the reference of Python, "logging", `getLogger` and `Logger.addHandler`. A handler that a logger has is not added
 //! to it once more.
 
+use caulk_core::{Certainty, Proof};
 use caulk_python::FileId;
 use caulk_python::program::{CallFact, Guards, Root};
 use ruff_python_ast::{Expr, Stmt};
@@ -62,7 +63,8 @@ fn report(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
     let chain: Vec<_> =
         cx.link_loop(exposure, "another handler in each turn of this loop").into_iter().collect();
     let function = cx.function(call.function).to_owned();
-    let proof = of_call(cx.analysis, call, exposure);
+    // Functions that set a logger up remember in many ways that they did: whether this one adds more than one is assumed.
+    let proof = Proof { repeats: Certainty::Assumed, ..of_call(cx.analysis, call, exposure) };
     let diagnostic = cx.report(call.at, &function, message);
     diagnostic.proof = proof;
     diagnostic.chain = chain;
