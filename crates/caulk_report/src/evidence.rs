@@ -96,7 +96,7 @@ fn in_source(evidence: &Evidence) -> String {
     match evidence {
         Evidence::GrowsInSource { statement, container } => format!("`{statement}` grows `{container}`"),
         Evidence::StoresInSource { statement, container } => {
-            format!("`{statement}` stores in `{container}` what this line makes")
+            format!("`{statement}` stores the new value in `{container}`")
         }
         Evidence::PatternAtLine => {
             "the source shows this pattern at the line that allocates what stays".to_owned()
