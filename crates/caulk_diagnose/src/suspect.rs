@@ -233,11 +233,12 @@ fn are_silent(contents: &Contents) -> bool {
 fn by_elimination(process: &Process<'_>, judged: &Judged, suspects: &mut [Suspect<'_>]) {
     let Some(in_use) = judged.in_use().filter(|verdict| verdict.state == State::Grows) else { return };
     let line = |suspect: &Suspect<'_>| {
-        Some((suspect.located.as_ref()?.path.clone(), suspect.located.as_ref()?.spot.line))
+        let located = suspect.located.as_ref().filter(|located| located.grow.is_some())?;
+        Some((located.path.clone(), located.spot.line))
     };
     let seen: Vec<_> =
         suspects.iter().filter(|suspect| suspect.contents.is_some()).filter_map(line).collect();
-    // What one line puts into several containers is alike.
+    // What one line stores in several containers is alike.
     let is_alike = |suspect: &Suspect<'_>| line(suspect).is_some_and(|line| seen.contains(&line));
     let is_open = |suspect: &Suspect<'_>, with_borrowed: bool| {
         let part = suspect.rate.bytes_per_unit / in_use.bytes_per_unit;

@@ -80,7 +80,7 @@ impl Growing<'_> {
     fn by_kinds(&self) -> Purpose {
         let kinds = self.contents.kinds;
         let optimizers = kinds.has(Kinds::OPTIMIZER) && self.makes_optimizers();
-        if optimizers && !self.contents.callable {
+        if optimizers && !self.stores_callable() {
             Purpose::Known(LeakClass::OptimizerRecreated)
         } else if kinds.has(Kinds::FIGURE.with(Kinds::AXES)) {
             Purpose::Known(LeakClass::FigureNotClosed)
@@ -118,6 +118,16 @@ impl Growing<'_> {
     fn holds_tensors(&self) -> bool {
         let tensor = |value: Value| value.kinds.has(Kinds::TENSOR);
         self.contents.graph.is_some() || self.contents.heavy.is_some_and(tensor)
+    }
+
+    /// A function, a method or a partial call goes in, and no object that has one.
+    fn stores_callable(&self) -> bool {
+        self.case.value.objects.iter().any(|object| {
+            matches!(
+                self.analysis.object(object).shape,
+                Shape::Function(..) | Shape::Method(..) | Shape::Partial(_) | Shape::BuiltIn(..)
+            )
+        })
     }
 
     fn makes_optimizers(&self) -> bool {

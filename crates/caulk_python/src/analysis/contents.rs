@@ -182,6 +182,12 @@ impl Collector<'_> {
                 self.value(&Value::object(function), depth);
                 self.value(&Value::object(receiver), depth);
             }
+            Shape::BuiltIn(receiver, _) => {
+                if matches!(analysis.object(receiver).shape, Shape::Instance(_)) {
+                    self.contents.callable = true;
+                    self.value(&Value::object(receiver), depth);
+                }
+            }
             // What a list of an object collects is that list's own matter, unless both are made in the loop.
             Shape::Instance(_) => {
                 let lasting = self.inner.is_none();

@@ -2,7 +2,7 @@
 
 use caulk_core::{LeakClass, Scope};
 use caulk_python::FileId;
-use caulk_python::program::{CallFact, Guards, Kinds, Root};
+use caulk_python::program::{CallFact, FunctionId, Guards, Kinds, LoopId, Root, Shape};
 
 use crate::advice::advice;
 use crate::container::{Told, proof, report};
@@ -51,7 +51,7 @@ fn groups_added(cx: &mut Context<'_>) {
         let made_anew = made.iter().any(|made| {
             cx.analysis.origin(&call.receiver) == Some(made.at)
                 && made.around.contains(&exposure.through)
-                && !made.guards.has(Guards::ONCE)
+                && (!made.guards.has(Guards::ONCE) || owner_is_made_in(cx, made.function, exposure.through))
         });
         if !made_anew && exposure.scope == Scope::Run && cx.analysis.makes_models(exposure.through) {
             keep_worst(&mut found, call, exposure);
@@ -75,6 +75,13 @@ fn groups_added(cx: &mut Context<'_>) {
             "Make a new optimizer for the new module, or remove the group of the old one and its state.",
         );
     }
+}
+
+/// Whether the objects whose method a function is are made in a loop: what a method makes once it makes once for each.
+fn owner_is_made_in(cx: &Context<'_>, function: FunctionId, id: LoopId) -> bool {
+    let Some(class) = cx.analysis.function(function).class else { return false };
+    let mut objects = cx.analysis.objects();
+    objects.any(|(object, known)| known.shape == Shape::Instance(class) && cx.analysis.made_in(object, id))
 }
 
 /// Whether something is done with the groups of an optimizer that may take some out.

@@ -115,11 +115,10 @@ impl<'p> Machine<'p> {
                     // A default of the class shows where no instance has its own.
                     return value;
                 }
-                let Some(member) = self.class_member(class, name) else {
-                    self.started(object, class, name);
-                    return self.missing_member(name);
-                };
-                self.bind(f, member, object, attribute)
+                match self.class_member(class, name).or_else(|| self.started(class, name)) {
+                    Some(member) => self.bind(f, member, object, attribute),
+                    None => self.missing_member(name),
+                }
             }
             Shape::Class(class) => {
                 let member = self.class_member(class, name).unwrap_or(Value::UNKNOWN);
@@ -168,28 +167,25 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// A method of an object whose name begins so, for all of them: each keeps the object.
+    /// A method of an object whose name begins so, where it has some: it keeps the object. Which one it is, and so what a
+    /// call of it does, is not known.
     pub(super) fn any_method(&mut self, object: ObjectId, prefix: &str) -> Option<ObjectId> {
         let Shape::Instance(class) = self.heap.shape(object) else { return None };
-        let mut methods = self.methods_with_inherited(class).into_iter();
-        let (_, name) = methods.find(|(_, name)| self.symbols.name(*name).starts_with(prefix))?;
-        let member = self.class_member(class, name)?;
-        let function =
-            member.objects.iter().find(|member| matches!(self.heap.shape(*member), Shape::Function(..)))?;
-        Some(self.heap.unique(Shape::Method(function, object)))
+        let fits = |machine: &Self, (id, name): (FunctionId, Symbol)| {
+            let name = machine.symbols.name(name);
+            name.starts_with(prefix)
+                && !name.starts_with("__")
+                && machine.method_kind(id) == MethodKind::Plain
+        };
+        let some = self.methods_with_inherited(class).into_iter().any(|method| fits(self, method));
+        some.then(|| self.heap.unique(Shape::BuiltIn(object, self.names.any)))
     }
 
-    /// `start` of a class of threads calls its method `run`, with the object that was started.
-    fn started(&mut self, object: ObjectId, class: ClassId, name: Symbol) {
-        if self.symbols.name(name) != "start"
-            || !self.library_bases(class).iter().any(|base| base == "threading.Thread")
-        {
-            return;
-        }
-        if let Some(run) = self.method(class, "run") {
-            let bound = self.heap.unique(Shape::Method(run, object));
-            self.handed.insert(bound);
-        }
+    /// `start` of a class of threads calls its method `run`: once for each object that is started.
+    fn started(&mut self, class: ClassId, name: Symbol) -> Option<Value> {
+        let starts =
+            self.symbols.name(name) == "start" && self.derives(class, |base| base == "threading.Thread");
+        if starts { self.method(class, "run").map(Value::object) } else { None }
     }
 
     /// An attribute that neither the object nor the project's part of its class has.

@@ -10,6 +10,7 @@ use crate::flow::ids::ObjectId;
 use crate::flow::joined::is_same;
 use crate::flow::machine::Machine;
 use crate::flow::machine::attributes::MethodKind;
+use crate::flow::machine::calls::constant_beginning;
 use crate::flow::machine::entry::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::{Body, located};
@@ -245,16 +246,31 @@ impl<'p> Machine<'p> {
         self.heap.set_field(object, name, value);
     }
 
-    /// One of an object's fields is bound, and its name is not known: any may be the one, if it gets a container or `None`.
-    /// Settings that are copied from elsewhere release nothing.
-    pub(super) fn release_any_field(&mut self, f: &mut Frame, object: ObjectId, new: &Value, at: Location) {
-        let empties = new.objects.iter().any(|made| self.heap.shape(made).is_container());
-        if !empties && !new.only(Kinds::NONE) {
+    /// `setattr(self, name, [])`: one of an object's fields is bound, and of its name the beginning is known at most. Any may
+    /// be the one, if it gets an empty container or `None`. Settings that are copied from elsewhere release nothing.
+    pub(super) fn release_any_field(
+        &mut self,
+        f: &mut Frame,
+        object: ObjectId,
+        new: &Value,
+        call: &ast::ExprCall,
+    ) {
+        let empty = |made: ObjectId| {
+            self.heap.shape(made).is_container()
+                && self.heap.get(made).at.is_some_and(|at| within(at, f.statement))
+        };
+        let is_none = call.arguments.args.get(2).is_some_and(Expr::is_none_literal_expr);
+        if !is_none && !new.objects.iter().any(empty) {
             return;
         }
-        let held: Vec<Value> = self.heap.get(object).fields.values().copied().collect();
+        let beginning = call.arguments.args.get(1).and_then(constant_beginning).unwrap_or_default();
+        let fields = self.heap.get(object).fields.iter();
+        let held: Vec<Value> = fields
+            .filter(|(name, _)| self.symbols.name(**name).starts_with(beginning))
+            .map(|(_, value)| *value)
+            .collect();
         for old in held {
-            self.release_held(f, &old, new, at, false);
+            self.release_held(f, &old, new, located(f.file, call), false);
         }
     }
 

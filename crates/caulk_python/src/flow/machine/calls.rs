@@ -12,7 +12,6 @@ use crate::flow::machine::entry::Entry;
 use crate::flow::machine::frame::Frame;
 use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
-use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Value};
 use crate::library::roles;
 
@@ -54,9 +53,7 @@ impl<'p> Machine<'p> {
             }
             other => {
                 let callee = self.eval(f, other);
-                // Which of several methods is called is not known: `getattr(self, "on_" + event)()`.
-                let one_of = callee.kinds.has(Kinds::UNKNOWN) && is_call_of(other, "getattr");
-                (None, if one_of { Value::UNKNOWN } else { callee })
+                (None, callee)
             }
         };
         let outer = f.guards;
@@ -275,7 +272,7 @@ impl<'p> Machine<'p> {
                 let value = *given.positional.get(2)?;
                 for object in given.first().objects.iter() {
                     if name == self.names.any {
-                        self.release_any_field(f, object, &value, located(f.file, call));
+                        self.release_any_field(f, object, &value, call);
                     }
                     self.relink(f, call, Place::Field(object, name), &value);
                     self.bind_field(f, object, name, value, false, call);
@@ -427,12 +424,8 @@ fn known_part(value: Option<Value>) -> Value {
     value
 }
 
-fn is_call_of(expr: &Expr, name: &str) -> bool {
-    matches!(expr, Expr::Call(call) if last_name(&call.func) == Some(name))
-}
-
 /// The constant beginning of a text: `"on_" + event`, `f"on_{event}"`.
-fn constant_beginning(text: &Expr) -> Option<&str> {
+pub(crate) fn constant_beginning(text: &Expr) -> Option<&str> {
     match text {
         Expr::BinOp(binary) if binary.op == ast::Operator::Add => match &*binary.left {
             Expr::StringLiteral(first) => Some(first.value.to_str()),

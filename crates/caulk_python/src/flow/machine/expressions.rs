@@ -322,8 +322,13 @@ impl<'p> Machine<'p> {
             return Value::text(text);
         }
         let result = self.arithmetic(f, &left, &right, binary);
-        if binary.op == Operator::Mod && result.only(Kinds::NUMBER) {
+        if binary.op == Operator::Mod && !left.kinds.has(Kinds::TEXT) {
             return result.without(Traits::ONGOING);
+        }
+        // `epoch + number` comes back, `epoch * many + number` does not.
+        let scaled = [&binary.left, &binary.right].into_iter().any(|side| is_product(side));
+        if !scaled && result.only(Kinds::NUMBER) && result.traits.has(Traits::EPOCH) {
+            return result.without(Traits::TURN);
         }
         if binary.op == Operator::MatMult { result.fed() } else { result }
     }
@@ -443,4 +448,8 @@ pub(crate) fn beside(known: Traits, more: Traits) -> Traits {
 pub(crate) fn inherit(value: Value, traits: Traits) -> Value {
     let lost = traits.without(INHERITED);
     value.with(traits.without(lost))
+}
+
+fn is_product(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinOp(binary) if binary.op == Operator::Mult)
 }

@@ -100,7 +100,7 @@ fn report_arguments(cx: &mut Context<'_>, call: &CallFact, exposure: Exposure) {
 /// Objects that a callback, or an argument for it, refers to directly.
 fn referred_to(cx: &Context<'_>, value: &Value) -> Vec<ObjectId> {
     let objects = value.objects.iter().map(|object| match cx.analysis.object(object).shape {
-        Shape::Method(_, receiver) => receiver,
+        Shape::Method(_, receiver) | Shape::BuiltIn(receiver, _) => receiver,
         _ => object,
     });
     objects.collect()

@@ -5,7 +5,7 @@
 
 use caulk_core::{Certainty, Proof};
 use caulk_python::FileId;
-use caulk_python::program::{CallFact, Guards, Root};
+use caulk_python::program::{CallFact, FunctionId, Guards, Root};
 use ruff_python_ast::{Expr, Stmt};
 
 use crate::advice::advice;
@@ -16,9 +16,12 @@ use crate::resource::keep_worst;
 use crate::source::{body_around, expression_at, located};
 
 pub(super) fn check(cx: &mut Context<'_>) {
+    let remembered: Vec<FunctionId> = cx.analysis.memos().iter().map(|memo| memo.function).collect();
     let mut found: Vec<(CallFact, Exposure)> = Vec::new();
     for call in cx.analysis.calls(&["logging.getLogger.addHandler", "logging.Logger.addHandler"]) {
-        if call.root == Root::Test || call.guards.has(Guards::ONCE) || !adds_another(cx, &call) {
+        // Set up once for each name: a dict or a variable remembers that it was.
+        let once = call.guards.has(Guards::ONCE.with(Guards::MISSING)) || remembered.contains(&call.function);
+        if call.root == Root::Test || once || !adds_another(cx, &call) {
             continue;
         }
         let duration = cx.analysis.piling(&call, std::iter::empty());
