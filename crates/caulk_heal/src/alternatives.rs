@@ -24,12 +24,14 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
         tries.splice(0..0, together);
         found.extend(tries);
     }
+    found.extend(in_any_file(finding, texts));
     if is_named_elsewhere(finding, texts) {
         found.retain(|one| one.kind != TryKind::Drop);
     }
     let graphs = finding.pinned.as_ref().is_some_and(|pinned| pinned.graph_nodes > 0);
     found.retain(|one| graphs || finding.class.group() == Group::Graph || !is_about_graphs(one));
     found.retain(|one| is_about_views(finding.class) || !copies(one));
+    found.retain(|one| are_small(finding) || !makes_numbers(one));
     found.retain(|one| is_about_workers(finding.class) || one.kind != TryKind::Array);
     found.retain(|one| finding.class == LeakClass::ReferenceCycle || one.kind != TryKind::Collect);
     let found = by_turns(found, &order(finding.class.group()));
@@ -39,6 +41,28 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
         edits: one.edits,
     };
     found.into_iter().map(fix).collect()
+}
+
+/// Edits for classes whose cause may be far from the line that grows, in whichever file.
+fn in_any_file(finding: &Finding, texts: &Texts) -> Vec<EditTry> {
+    let Some(site) = finding.sites.first() else { return Vec::new() };
+    let cycles = finding.class == LeakClass::ReferenceCycle;
+    if !cycles && finding.class != LeakClass::ExceptionKeepsFrames {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (path, text) in texts {
+        let project = Project::new([SourceFile { path: path.clone(), text: text.clone() }]);
+        let Some(file) = project.ids().next() else { continue };
+        let analysis = Analysis::new(project);
+        let lines = analysis.lines(file);
+        if !cycles {
+            found.extend(lines.without_frames());
+        } else if *path != site.file {
+            found.extend(lines.collects(&site.function));
+        }
+    }
+    found
 }
 
 /// The first edit of each kind, then the second ones: what is refused for its kind costs no more than one run in a row.
@@ -85,6 +109,20 @@ fn is_named_elsewhere(finding: &Finding, texts: &Texts) -> bool {
 fn is_about_graphs(one: &EditTry) -> bool {
     let ends = |content: &str| content.ends_with(".detach()") || content.contains("no_grad()");
     one.kind == TryKind::Value && one.edits.iter().any(|edit| ends(edit.content.trim_end()))
+}
+
+/// A tensor of one number with all that belongs to it, in bytes: the Python object, its storage and their blocks.
+const NUMBER: f64 = 1024.0;
+
+/// Whether the elements may be numbers: a graph behind one is large, and nothing is known of some.
+fn are_small(finding: &Finding) -> bool {
+    let Cause::Grows(grows) = &finding.cause else { return true };
+    let graphs = finding.pinned.as_ref().is_some_and(|pinned| pinned.graph_nodes > 0);
+    graphs || grows.elements <= 0.0 || grows.rate.bytes <= NUMBER * grows.elements
+}
+
+fn makes_numbers(one: &EditTry) -> bool {
+    one.kind == TryKind::Value && one.edits.iter().any(|edit| edit.content.starts_with("float("))
 }
 
 /// Whether copies help against it.

@@ -171,6 +171,16 @@ impl Lines<'_> {
         fixes::tries(self, line, &query::plain_function(function))
     }
 
+    /// Edits to try in this file for cycles of objects that a function of any file makes.
+    pub fn collects(&self, function: &str) -> Vec<EditTry> {
+        fixes::collects(self, &query::plain_function(function))
+    }
+
+    /// The edit that takes the frames off the exceptions that this file stores.
+    pub fn without_frames(&self) -> Option<EditTry> {
+        fixes::without_frames(self)
+    }
+
     /// The edit that cuts a chain behind a line which binds its newest object to `newest`: each refers to the one before it
     /// through `link`.
     pub fn cut_chain(&self, line: u32, newest: &str, link: &str) -> Option<EditTry> {

@@ -1,6 +1,7 @@
 //! Edits that may end a leak and may do harm: only a run with one shows which. Bold where the other fixes are careful.
 
 mod arrays;
+mod caches;
 mod chains;
 mod closed;
 mod collected;
@@ -9,6 +10,7 @@ mod library;
 mod limits;
 mod moved;
 mod places;
+mod raised;
 mod released;
 mod segments;
 mod stored;
@@ -22,6 +24,8 @@ use super::{
     bound, clear, clone, close_figure, detach, float, grad_none, remove_handle, traceback, uncache, zero_grad,
 };
 pub(crate) use chains::cut as cut_chain;
+pub(crate) use collected::collects;
+pub(crate) use raised::without_frames;
 
 use crate::index::CallRecord;
 use crate::lines::Lines;
@@ -40,7 +44,9 @@ pub(crate) fn tries(file: &Lines<'_>, line: u32, function: &str) -> Vec<EditTry>
     ];
     found.extend(careful.into_iter().flatten().map(|fix| of_fix(TryKind::Release, fix)));
     found.extend(released::releases(file, line));
+    found.extend(caches::limited(file, function));
     found.extend(closed::closes(file, function));
+    found.extend(closed::takes_off(file, function));
     found.extend(library::begins_again(file, line));
     found.extend(collected::left_on(file));
     found.extend(collected::by_the_loop(file, line, function));
@@ -88,10 +94,12 @@ fn of_site(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
     let mut found: Vec<EditTry> = unread::not_kept(file, site).into_iter().collect();
     found.extend(careful.into_iter().filter_map(|(kind, fix)| Some(of_fix(kind, fix?))));
     found.extend(stored::values(file, site));
+    found.extend(caches::bounded(file, site));
     found.extend(limits::limits(file, site));
     found.extend(emptied::clears_after_reading(file, site));
     found.extend(emptied::clears(file, site));
-    found.extend(emptied::takes_out(file, site));
+    // What a cache has is looked for again.
+    found.extend(emptied::takes_out(file, site).filter(|_| !caches::is_cache(file, site)));
     found.extend(arrays::arrays(file, site));
     found
 }

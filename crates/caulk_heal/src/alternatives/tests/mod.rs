@@ -478,3 +478,119 @@ def main():
     let collected = with(&all, "        trial.run()\n        gc.collect()\n");
     assert!(collected.contains("import gc\n"), "{collected}");
 }
+
+#[test]
+fn a_cache_keeps_its_newest_entries() {
+    let text = "\
+class Store:
+    def load(self, path):
+        if path not in self.maps:
+            self.maps[path] = read(path)
+        return self.maps[path]
+";
+    let all = edited(LeakClass::UnboundedCache, text, 4, "Store.load");
+    let bounded =
+        "            while len(self.maps) > 128:\n                self.maps.pop(next(iter(self.maps)))\n";
+    assert!(all[0].contains(bounded), "{}", all[0]);
+    assert!(!all.iter().any(|text| text.contains(".pop(path, None)")), "{all:#?}");
+    let memo = "\
+from functools import lru_cache
+
+class Features:
+    @lru_cache(maxsize=None)
+    def of(self, number, speed):
+        return compute(number, speed)
+";
+    let all = edited(LeakClass::CachedMethod, memo, 5, "Features.of");
+    with(&all, "    @lru_cache(maxsize=128)\n    def of(");
+}
+
+#[test]
+fn exceptions_are_kept_without_frames_in_whatever_file() {
+    let text = "\
+class Study:
+    def run(self, objective):
+        trial = Trial()
+        self.trials.append(trial)
+        try:
+            trial.value = objective(trial)
+        except ValueError as error:
+            trial.outcome = error
+            log.append(str(error))
+";
+    let all = edited(LeakClass::ExceptionKeepsFrames, text, 4, "Study.run");
+    with(
+        &all,
+        "            trial.outcome = error.with_traceback(None)\n            log.append(str(error))\n",
+    );
+}
+
+#[test]
+fn what_is_joined_by_one_function_is_cut_together() {
+    let text = "\
+class Bank:
+    def __init__(self, limit):
+        self.limit = limit
+
+    def push(self, vectors, ids):
+        self.vectors = torch.cat([self.vectors, vectors])
+        self.ids = torch.cat([self.ids, ids])
+
+
+class Pruner:
+    def __init__(self, keep):
+        self.keep = keep
+";
+    let all = edited(LeakClass::UnboundedHistory, text, 6, "Bank.push");
+    let both = "        self.vectors = torch.cat([self.vectors, vectors])[-self.limit:]\n        \
+                self.ids = torch.cat([self.ids, ids])[-self.limit:]\n";
+    with(&all, both);
+    assert!(
+        !all.iter().any(|text| text.contains("self.keep:") || text.contains("vectors.clear()")),
+        "{all:#?}"
+    );
+}
+
+#[test]
+fn a_hook_that_an_object_keeps_is_removed_where_the_object_was_used() {
+    let text = "\
+class Rank:
+    def __init__(self, layer):
+        self.handle = layer.register_forward_hook(self.collect)
+
+
+def evaluate(model, batches):
+    rank = Rank(model.embed)
+    for x in batches:
+        model(x)
+    return rank.result()
+";
+    let all = edited(LeakClass::HookNeverRemoved, text, 3, "Rank.__init__");
+    with(&all, "        model(x)\n    rank.handle.remove()\n    return rank.result()\n");
+}
+
+#[test]
+fn the_collector_is_left_on_in_another_file() {
+    let study = "class Study:\n    def __init__(self):\n        self.series = Series(self)\n";
+    let main = "import gc\n\ngc.disable()\nfor number in range(9):\n    train(Study())\n";
+    let texts =
+        Texts::from([("study.py".to_owned(), study.to_owned()), ("main.py".to_owned(), main.to_owned())]);
+    let site = Site {
+        role: SiteRole::Grows,
+        file: "study.py".into(),
+        line: 3,
+        end_line: 3,
+        column: 1,
+        function: "Study.__init__".into(),
+        text: String::new(),
+        cell: None,
+    };
+    let finding = Finding::new(Settled { sites: vec![site], ..Settled::of(LeakClass::ReferenceCycle) });
+    let changed = |fix: &Fix| {
+        let edits: Vec<_> = fix.edits.iter().collect();
+        caulk_check::edited(&texts, &edits).and_then(|mut changed| changed.remove("main.py"))
+    };
+    let all: Vec<String> = alternatives(&finding, &texts).iter().filter_map(changed).collect();
+    with(&all, "import gc\n\nfor number in range(9):\n    train(Study())\n");
+    with(&all, "    train(Study())\n    gc.collect()\n");
+}

@@ -3,10 +3,11 @@
 use super::places::{at_function_end, at_loop_end};
 use crate::index::Assignment;
 use crate::lines::Lines;
+use crate::path::Path;
 use crate::sites::{EditTry, TryKind};
 
 /// Methods that give back what an object holds, by the names that Python's library and torch use for it.
-const CLOSING: [&str; 11] = [
+const CLOSING: [&str; 13] = [
     "close",
     "remove",
     "release",
@@ -15,6 +16,8 @@ const CLOSING: [&str; 11] = [
     "cleanup",
     "dispose",
     "unregister",
+    "unsubscribe",
+    "disconnect",
     "teardown",
     "remove_hooks",
     "detach",
@@ -33,6 +36,29 @@ pub(super) fn closes(file: &Lines<'_>, function: &str) -> Vec<EditTry> {
         maker == Some(class) && assignment.target.plain().is_some() && !is_closed(file, assignment, method)
     });
     made.filter_map(|assignment| close(file, assignment, method)).collect()
+}
+
+/// The handle of a hook that the constructor of the class around a line keeps as an attribute, removed where an object of the
+/// class has been used.
+pub(super) fn takes_off(file: &Lines<'_>, function: &str) -> Vec<EditTry> {
+    let Some(class) = function.strip_suffix(".__init__") else { return Vec::new() };
+    let registers = |path: &Path| {
+        path.last_name().is_some_and(|name| name.starts_with("register_") && name.contains("hook"))
+    };
+    let handles = file.index.assignments.iter().filter(|assignment| {
+        assignment.target.root_name() == Some("self")
+            && file.index.function_name(assignment.place.scope) == function
+            && assignment.callee.as_ref().is_some_and(registers)
+    });
+    let Some(handle) = handles.filter_map(|assignment| assignment.target.last_name()).next() else {
+        return Vec::new();
+    };
+    let name = class.rsplit('.').next();
+    let made = file.index.assignments.iter().filter(|assignment| {
+        let maker = assignment.callee.as_ref().and_then(Path::plain);
+        maker == name && assignment.target.plain().is_some()
+    });
+    made.filter_map(|assignment| close(file, assignment, &format!("{handle}.remove"))).collect()
 }
 
 fn is_closed(file: &Lines<'_>, assignment: &Assignment, method: &str) -> bool {

@@ -9,9 +9,7 @@ use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
 
 /// `clear()` at the end of the loops around the growth, or around calls of the function that makes it.
 pub(super) fn clears(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
-    let adds_up =
-        matches!(site.kind, GrowKind::Register | GrowKind::Rebind | GrowKind::Assign | GrowKind::AugAdd);
-    if site.element || adds_up {
+    if site.element || adds_up(site) {
         return Vec::new();
     }
     let fix = |(at, container): (usize, String)| {
@@ -24,11 +22,20 @@ pub(super) fn clears(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
     loops_of(file, site).into_iter().filter_map(fix).collect()
 }
 
+/// Sums and joined arrays have no `clear`.
+fn adds_up(site: &GrowSite) -> bool {
+    matches!(site.kind, GrowKind::Register | GrowKind::Rebind | GrowKind::Assign | GrowKind::AugAdd)
+}
+
 /// `clear()` behind the value that a function returns from a container that another function fills.
 pub(super) fn clears_after_reading(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
+    if adds_up(site) {
+        return Vec::new();
+    }
     let name = last_name(&site.container);
     let reader = |scope: &crate::index::Scope| {
-        let tail = scope.tail.filter(|_| scope.name != site.spot.function)?;
+        let counts = scope.name.ends_with("__len__");
+        let tail = scope.tail.filter(|_| scope.name != site.spot.function && !counts)?;
         let range = file.index.statements[tail].range;
         starts_line(file, range)?;
         let read = file

@@ -6,7 +6,7 @@ use super::super::bounds::{cut_behind, limit_beside};
 use crate::edit::replace;
 use crate::facts::{Window, owner};
 use crate::lines::Lines;
-use crate::query::last_name;
+use crate::query::{grows_at, last_name};
 use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
 use crate::value::Value;
 
@@ -24,7 +24,10 @@ pub(super) fn limits(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
     let cut = |expression: String| {
         let window = Window { spot: site.spot.clone(), expression, value: String::new() };
         let behind = || cut_behind(file, name, &owner, &window).map(|fix| (fix.description, fix.edits));
-        let made = || ring(file, site, &limit_beside(&site.container, &window)?);
+        let made = || {
+            let limit = limit_beside(&site.container, &window)?;
+            ring_of_all(file, site, &limit).or_else(|| ring(file, site, &limit))
+        };
         let (description, edits) = behind().or_else(made)?;
         Some(EditTry { kind: TryKind::Bound, description, edits })
     };
@@ -44,10 +47,27 @@ pub(super) fn limits(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
 /// What a name is bound to, cut to a length: `torch.cat([self.bank, k])[-size:]`.
 fn ring(file: &Lines<'_>, site: &GrowSite, limit: &str) -> Option<(String, Vec<Edit>)> {
     let rebinds = matches!(site.kind, GrowKind::Rebind | GrowKind::Assign);
-    let value = site.value.as_ref().filter(|_| rebinds)?;
+    let value = site.value.as_ref().filter(|value| rebinds && !value.text.starts_with('{'))?;
     let form = format!("{}[{}]", value.callable_text(), slice(file, site, value, limit)?);
     let description = format!("Keep the last `{limit}` entries: `{form}`.");
     Some((description, vec![replace(file, value.range, form)]))
+}
+
+/// The same for all that a function joins at each call: entries of one belong to entries of the others.
+fn ring_of_all(file: &Lines<'_>, site: &GrowSite, limit: &str) -> Option<(String, Vec<Edit>)> {
+    let (description, mut edits) = ring(file, site, limit)?;
+    let function = file.index.scopes.iter().find(|scope| scope.name == site.spot.function)?;
+    let (first, last) =
+        (file.source.line_of(function.range.start()), file.source.line_of(function.range.end()));
+    let own = site.spot.line;
+    for other in (first..=last).filter(|line| *line != own).flat_map(|line| grows_at(file, line)) {
+        let beside = other.kind == site.kind && other.spot.function == site.spot.function;
+        if let Some((_, more)) = ring(file, &other, limit).filter(|_| beside) {
+            edits.extend(more.into_iter().filter(|edit| !edits.contains(edit)).collect::<Vec<_>>());
+        }
+    }
+    let (one, all) = (edits.len(), format!("{description} So for what is joined beside it."));
+    (one > 1).then_some((all, edits))
 }
 
 /// The subscript that keeps the newest entries of what is joined.
@@ -97,9 +117,13 @@ fn sizes(file: &Lines<'_>, site: &GrowSite) -> Vec<String> {
     let assigned = file.index.assignments.iter().filter_map(|assignment| {
         let name = assignment.target.last_name().filter(|name| is_size(name))?;
         let text = file.source.inline(assignment.target_range);
+        let function = file.index.function_name(assignment.place.scope);
         let at_hand = match assignment.target.plain() {
             Some(_) => name.chars().all(|c| !c.is_lowercase()),
-            None => text.starts_with("self.") && site.container.starts_with("self."),
+            None => {
+                let own = class_of(&function) == class_of(&site.spot.function);
+                own && text.starts_with("self.") && site.container.starts_with("self.")
+            }
         };
         at_hand.then_some(text)
     });
@@ -112,6 +136,11 @@ fn sizes(file: &Lines<'_>, site: &GrowSite) -> Vec<String> {
     found.sort_by_key(|size| std::cmp::Reverse(shared(size)));
     found.truncate(MOST_SIZES);
     found
+}
+
+/// The class of a method by its qualified name.
+fn class_of(function: &str) -> Option<&str> {
+    function.rsplit_once('.').map(|(class, _)| class)
 }
 
 /// Lengths of the tails of a container that the file reads, as written: `WINDOW` of `values[-WINDOW:]`.

@@ -79,7 +79,9 @@ pub(super) fn loops_using(
     let name = function.rsplit('.').next().unwrap_or_default();
     for call in file.index.calls.iter().filter(|call| call.callee.last_name() == Some(name)) {
         let text = file.source.inline(call.callee_range);
+        // Keys are variables of the function.
         let there = match (holder, object.strip_prefix("self."), text.rsplit_once('.')) {
+            _ if object.contains('[') && !object.contains(['"', '\'']) => continue,
             (Holder::Attribute, Some(rest), Some((receiver, _))) => format!("{receiver}.{rest}"),
             (Holder::Global, ..) => object.to_owned(),
             _ => continue,
