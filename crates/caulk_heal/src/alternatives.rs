@@ -4,6 +4,9 @@ use caulk_check::Texts;
 use caulk_core::{Applicability, Cause, Finding, Fix, Group, LeakClass};
 use caulk_python::{Analysis, EditTry, Project, SourceFile, TryKind};
 
+/// Calls that are followed outwards from the function that makes a cycle to a loop.
+const MOST_CALLS: usize = 4;
+
 /// Edits at the lines of a finding, in an order that its class suggests. If other places have the same pattern, the same kind of
 /// edit is made there, too.
 pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
@@ -24,7 +27,7 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
         tries.splice(0..0, together);
         found.extend(tries);
     }
-    found.extend(in_any_file(finding, texts));
+    found.splice(0..0, in_any_file(finding, texts));
     if is_named_elsewhere(finding, texts) {
         found.retain(|one| one.kind != TryKind::Drop);
     }
@@ -45,22 +48,31 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
 
 /// Edits for classes whose cause may be far from the line that grows, in whichever file.
 fn in_any_file(finding: &Finding, texts: &Texts) -> Vec<EditTry> {
-    let Some(site) = finding.sites.first() else { return Vec::new() };
     let cycles = finding.class == LeakClass::ReferenceCycle;
     if !cycles && finding.class != LeakClass::ExceptionKeepsFrames {
         return Vec::new();
     }
-    let mut found = Vec::new();
-    for (path, text) in texts {
-        let project = Project::new([SourceFile { path: path.clone(), text: text.clone() }]);
-        let Some(file) = project.ids().next() else { continue };
-        let analysis = Analysis::new(project);
-        let lines = analysis.lines(file);
-        if !cycles {
-            found.extend(lines.without_frames());
-        } else if *path != site.file {
-            found.extend(lines.collects(&site.function));
+    let project = |(path, text): (&String, &String)| {
+        Analysis::new(Project::new([SourceFile { path: path.clone(), text: text.clone() }]))
+    };
+    let files: Vec<Analysis> = texts.iter().map(project).collect();
+    let lines = || files.iter().filter_map(|file| Some(file.lines(file.project().ids().next()?)));
+    if !cycles {
+        return lines().filter_map(|lines| lines.without_frames()).collect();
+    }
+    let mut found: Vec<EditTry> = lines().flat_map(|lines| lines.collector_left_on()).collect();
+    let mut functions: Vec<String> = finding.sites.iter().map(|site| site.function.clone()).collect();
+    for _ in 0..MOST_CALLS {
+        let by_loop =
+            functions.iter().find_map(|function| lines().find_map(|lines| lines.collected_by_loop(function)));
+        if let Some(by_loop) = by_loop {
+            found.push(by_loop);
+            break;
         }
+        functions = functions
+            .iter()
+            .flat_map(|function| lines().flat_map(|lines| lines.callers(function)).collect::<Vec<_>>())
+            .collect();
     }
     found
 }

@@ -171,9 +171,19 @@ impl Lines<'_> {
         fixes::tries(self, line, &query::plain_function(function))
     }
 
-    /// Edits to try in this file for cycles of objects that a function of any file makes.
-    pub fn collects(&self, function: &str) -> Vec<EditTry> {
-        fixes::collects(self, &query::plain_function(function))
+    /// Edits that leave the collector of cycles on where this file switches it off.
+    pub fn collector_left_on(&self) -> Vec<EditTry> {
+        fixes::left_on(self)
+    }
+
+    /// The edit that collects at the end of the outermost loop of this file around calls of a function of any file.
+    pub fn collected_by_loop(&self, function: &str) -> Option<EditTry> {
+        fixes::by_calls(self, &query::plain_function(function))
+    }
+
+    /// The functions of this file that call a function of any file.
+    pub fn callers(&self, function: &str) -> Vec<String> {
+        fixes::callers(self, &query::plain_function(function))
     }
 
     /// The edit that takes the frames off the exceptions that this file stores.

@@ -89,10 +89,12 @@ fn gathers(site: &GrowSite) -> bool {
 
 /// The limit as a line of code next to `container` would write it.
 pub(super) fn limit_beside(container: &str, window: &Window) -> Option<String> {
-    let Some((_, attribute)) = window.expression.rsplit_once('.') else {
+    let Some((_, last)) = window.expression.rsplit_once('.') else {
         return Some(window.expression.clone());
     };
     let (object, _) = container.rsplit_once('.')?;
+    // Of an object that the container's own object has: `self.settings.window`.
+    let attribute = window.expression.strip_prefix("self.").unwrap_or(last);
     Some(format!("{object}.{attribute}"))
 }
 

@@ -11,6 +11,7 @@ mod limits;
 mod moved;
 mod places;
 mod raised;
+mod registered;
 mod released;
 mod segments;
 mod stored;
@@ -24,7 +25,7 @@ use super::{
     bound, clear, clone, close_figure, detach, float, grad_none, remove_handle, traceback, uncache, zero_grad,
 };
 pub(crate) use chains::cut as cut_chain;
-pub(crate) use collected::collects;
+pub(crate) use collected::{by_calls, callers, left_on};
 pub(crate) use raised::without_frames;
 
 use crate::index::CallRecord;
@@ -48,8 +49,7 @@ pub(crate) fn tries(file: &Lines<'_>, line: u32, function: &str) -> Vec<EditTry>
     found.extend(closed::closes(file, function));
     found.extend(closed::takes_off(file, function));
     found.extend(library::begins_again(file, line));
-    found.extend(collected::left_on(file));
-    found.extend(collected::by_the_loop(file, line, function));
+    found.extend(collected::by_the_loop(file, line));
     found.extend(moved::out_of_loop(file, line));
     let called = file.index.calls.iter().filter(|call| spot(file, call.place.statement).covers(line));
     found.extend(called.flat_map(|call| of_call(file, call)));
@@ -70,6 +70,8 @@ fn of_call(file: &Lines<'_>, call: &CallRecord) -> Vec<EditTry> {
         library::forgets_calls(file, call),
         library::logs_text(file, call),
         library::waits(file, call),
+        registered::kept_with_others(file, call),
+        registered::taken_off_by_itself(file, call),
         segments::unlinked(file, call),
         torch::profiles_once(file, call),
         torch::workers_end(file, call),

@@ -594,3 +594,89 @@ fn the_collector_is_left_on_in_another_file() {
     with(&all, "import gc\n\nfor number in range(9):\n    train(Study())\n");
     with(&all, "    train(Study())\n    gc.collect()\n");
 }
+
+#[test]
+fn calls_are_followed_from_file_to_file_to_the_loop() {
+    let texts = Texts::from(
+        [
+            ("a.py", "import gc\n\nif fast:\n    gc.disable()\nfor number in range(9):\n    train(number)\n"),
+            ("b.py", "def train(number):\n    return Study(number)\n"),
+            ("c.py", "class Study:\n    def __init__(self, number):\n        self.series = Series(self)\n"),
+        ]
+        .map(|(file, text)| (file.to_owned(), text.to_owned())),
+    );
+    let site = Site {
+        role: SiteRole::Grows,
+        file: "c.py".into(),
+        line: 3,
+        end_line: 3,
+        column: 1,
+        function: "Study.__init__".into(),
+        text: String::new(),
+        cell: None,
+    };
+    let finding = Finding::new(Settled { sites: vec![site], ..Settled::of(LeakClass::ReferenceCycle) });
+    let changed = |fix: &Fix| {
+        let edits: Vec<_> = fix.edits.iter().collect();
+        caulk_check::edited(&texts, &edits).and_then(|mut changed| changed.remove("a.py"))
+    };
+    let all: Vec<String> = alternatives(&finding, &texts).iter().filter_map(changed).collect();
+    with(&all, "if fast:\n    pass\n");
+    with(&all, "    train(number)\n    gc.collect()\n");
+}
+
+#[test]
+fn a_handle_is_kept_with_those_that_are_removed() {
+    let text = "\
+class Tap:
+    def install(self, module):
+        module.register_forward_hook(self.hook)
+
+    def close(self):
+        for handle in self.handles:
+            handle.remove()
+";
+    let all = edited(LeakClass::HookNeverRemoved, text, 3, "Tap.install");
+    with(&all, "        self.handles.append(module.register_forward_hook(self.hook))\n");
+    let popped = text
+        .replace("for handle in self.handles:", "while self.handles:")
+        .replace("handle.remove()", "self.handles.pop().remove()");
+    let all = edited(LeakClass::HookNeverRemoved, &popped, 3, "Tap.install");
+    with(&all, "        self.handles.append(module.register_forward_hook(self.hook))\n");
+}
+
+#[test]
+fn what_runs_at_the_end_takes_itself_off() {
+    let text = "\
+import atexit
+
+
+class Recorder:
+    def __init__(self):
+        atexit.register(self.close)
+
+    def close(self):
+        \"\"\"Writes the summary.\"\"\"
+        if self.closed:
+            return
+";
+    let all = edited(LeakClass::HookNeverRemoved, text, 6, "Recorder.__init__");
+    with(
+        &all,
+        "        \"\"\"Writes the summary.\"\"\"\n        atexit.unregister(self.close)\n        if self.closed:\n",
+    );
+}
+
+#[test]
+fn a_length_of_the_settings_is_a_length() {
+    let text = "\
+class Points:
+    def refine(self, found):
+        self.tried = torch.cat([self.tried, found])
+
+    def spread(self):
+        return self.tried[-self.settings.candidates:].mean()
+";
+    let all = edited(LeakClass::UnboundedHistory, text, 3, "Points.refine");
+    with(&all, "torch.cat([self.tried, found])[-self.settings.candidates:]\n");
+}

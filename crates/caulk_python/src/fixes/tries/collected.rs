@@ -3,40 +3,49 @@
 use super::arrays::imported;
 use super::library::is_call_of;
 use super::places::at_loop_end;
-use crate::edit::remove_lines;
+use super::unread::left_out;
+use crate::index::CallRecord;
 use crate::lines::Lines;
 use crate::query::spot;
 use crate::sites::{EditTry, TryKind};
 
-/// Calls that are followed outwards from the function that makes a cycle to a loop.
-const MOST_CALLS: usize = 4;
-
-/// What a file can do for cycles that a function of another file makes: leave the collector on, or call it by the loop.
-pub(crate) fn collects(file: &Lines<'_>, function: &str) -> Vec<EditTry> {
-    let mut found = left_on(file);
-    found.extend(calling(file, function).and_then(|at| by_loop(file, at)));
-    found
-}
-
 /// The collector is left on.
-pub(super) fn left_on(file: &Lines<'_>) -> Vec<EditTry> {
+pub(crate) fn left_on(file: &Lines<'_>) -> Vec<EditTry> {
     let disables = file.index.calls.iter().filter(|call| is_call_of(file, call, "gc", "disable"));
     disables
         .filter_map(|call| {
             let statement = file.index.statements[call.place.statement].range;
-            let edit = (statement == call.range).then(|| remove_lines(file, statement)).flatten()?;
+            let edit = (statement == call.range).then(|| left_out(file, statement)).flatten()?;
             let description = "Leave the collector of cycles on: no `gc.disable()`.".to_owned();
             Some(EditTry { kind: TryKind::Collect, description, edits: vec![edit] })
         })
         .collect()
 }
 
-/// `gc.collect()` at the end of the outermost loop that makes the objects around a line.
-pub(super) fn by_the_loop(file: &Lines<'_>, line: u32, function: &str) -> Option<EditTry> {
+/// `gc.collect()` at the end of the outermost loop that makes the objects around a line, in its own function.
+pub(super) fn by_the_loop(file: &Lines<'_>, line: u32) -> Option<EditTry> {
     let calls = file.index.calls.iter().map(|call| call.place);
     let mut here = calls.filter(|place| spot(file, place.statement).covers(line));
-    let at = here.find_map(|place| around(file, place.block)).or_else(|| calling(file, function))?;
-    by_loop(file, at)
+    by_loop(file, here.find_map(|place| around(file, place.block))?)
+}
+
+/// The same for the outermost loop around calls of a function.
+pub(crate) fn by_calls(file: &Lines<'_>, function: &str) -> Option<EditTry> {
+    by_loop(file, calls_of(file, function).find_map(|call| around(file, call.place.block))?)
+}
+
+/// The functions that call a function, or make an object if it is a constructor.
+pub(crate) fn callers(file: &Lines<'_>, function: &str) -> Vec<String> {
+    calls_of(file, function).map(|call| file.index.function_name(call.place.scope)).collect()
+}
+
+fn calls_of<'m>(file: &Lines<'m>, function: &str) -> impl Iterator<Item = &'m CallRecord> {
+    let of_class = function.strip_suffix(".__init__").unwrap_or(function);
+    let last = of_class.rsplit('.').next().unwrap_or_default().to_owned();
+    file.index
+        .calls
+        .iter()
+        .filter(move |call| call.callee.last_name().or(call.callee.plain()) == Some(last.as_str()))
 }
 
 fn by_loop(file: &Lines<'_>, at: usize) -> Option<EditTry> {
@@ -56,24 +65,4 @@ fn around(file: &Lines<'_>, block: usize) -> Option<usize> {
     // A comprehension has no end to put a line at.
     let in_place = |at: &usize| file.index.statements[file.index.loops[*at].statement].header;
     file.index.loops_around(block).filter(in_place).last()
-}
-
-/// The outermost loop around the nearest calls that lead to a function.
-fn calling(file: &Lines<'_>, function: &str) -> Option<usize> {
-    let mut names = vec![function.to_owned()];
-    for _ in 0..MOST_CALLS {
-        let mut callers: Vec<String> = Vec::new();
-        for name in &names {
-            let of_class = name.strip_suffix(".__init__").unwrap_or(name);
-            let last = of_class.rsplit('.').next();
-            for call in file.index.calls.iter().filter(|call| call.callee.last_name() == last) {
-                if let Some(at) = around(file, call.place.block) {
-                    return Some(at);
-                }
-                callers.push(file.index.function_name(call.place.scope));
-            }
-        }
-        names = callers;
-    }
-    None
 }

@@ -18,7 +18,8 @@ pub(super) fn values(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
     if site.collection {
         return Vec::new();
     }
-    if matches!(value.shape, Shape::Each(_) | Shape::Spread | Shape::Callable | Shape::Guarded) {
+    let constant = value.text.parse::<f64>().is_ok();
+    if constant || matches!(value.shape, Shape::Each(_) | Shape::Spread | Shape::Callable | Shape::Guarded) {
         return Vec::new();
     }
     let callable = value.callable_text();

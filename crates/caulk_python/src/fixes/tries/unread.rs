@@ -1,5 +1,6 @@
 //! Entries that a file stores and never reads: not kept at all.
 
+use caulk_core::Edit;
 use ruff_text_size::{TextRange, TextSize};
 
 use crate::edit::{remove_lines, replace};
@@ -50,11 +51,18 @@ pub(super) fn not_set(file: &Lines<'_>, call: &CallRecord) -> Option<EditTry> {
 fn edit(file: &Lines<'_>, statement: TextRange, parts: &[&str], description: String) -> Option<EditTry> {
     let calls: Vec<&str> = parts.iter().copied().filter(|part| part.contains('(')).collect();
     let edit = match calls.as_slice() {
-        [] if has_neighbour(file, statement) => remove_lines(file, statement)?,
-        [] => replace(file, statement, "pass"),
+        [] => left_out(file, statement)?,
         calls => replace(file, statement, calls.join("; ")),
     };
     Some(EditTry { kind: TryKind::Drop, description, edits: vec![edit] })
+}
+
+/// A statement left out; `pass` where its block has no other.
+pub(super) fn left_out(file: &Lines<'_>, statement: TextRange) -> Option<Edit> {
+    if has_neighbour(file, statement) {
+        return remove_lines(file, statement);
+    }
+    Some(replace(file, statement, "pass"))
 }
 
 /// Whether the file has the name anywhere but where it is bound to something empty, or gets longer.
