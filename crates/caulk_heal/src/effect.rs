@@ -4,8 +4,8 @@ use caulk_core::{Finding, Growth, Series, State, Verdict, VerdictUnit};
 
 use crate::candidate::EditCandidate;
 
-/// The part of its growth by which an edit must lower the whole.
-const SHARE: f64 = 0.9;
+/// The part of its growth by which an edit must lower the whole: what a container keeps is known within 20 %.
+const SHARE: f64 = 0.8;
 
 /// What was measured of one run.
 #[derive(Debug, Clone, Copy)]

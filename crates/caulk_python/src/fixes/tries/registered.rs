@@ -3,7 +3,8 @@
 use ruff_text_size::TextRange;
 
 use super::library::is_call_of;
-use crate::edit::{insert, line_before, replace};
+use super::places::above;
+use crate::edit::{insert, replace};
 use crate::index::{CallRecord, Scope, ScopeKind};
 use crate::lines::Lines;
 use crate::path::{Root, Step};
@@ -70,7 +71,7 @@ pub(super) fn taken_off_by_itself(file: &Lines<'_>, call: &CallRecord) -> Option
 fn first_line(file: &Lines<'_>, first: TextRange, line: &str) -> Option<caulk_core::Edit> {
     let text = file.source.slice(first);
     if !text.starts_with(['"', '\'']) {
-        return line_before(file, first, line);
+        return above(file, first, line);
     }
     let indentation = file.source.indentation(first.start());
     Some(replace(file, first, format!("{text}{}{indentation}{line}", file.source.newline())))
