@@ -98,7 +98,7 @@ impl Notebook {
             let code = lines(source.get())?.concat();
             let masked = notebook.mask(&code);
             let own_lines = masked.split('\n').count() as u32;
-            joined.extend([SEPARATOR, "\n", &masked, "\n"]);
+            joined.push_str(&part(&masked));
             let end = start + source.get().len();
             notebook.cells.push(Cell { number, start, end, source: code, first_line: line + 1 });
             line += own_lines + 1;
@@ -117,21 +117,19 @@ impl Notebook {
         self.cells.iter().map(|cell| (cell.number, cell.source.as_str())).collect()
     }
 
+    /// The number of every cell, and its part of the joined text.
+    pub(crate) fn parts(&self, joined: &str) -> Vec<(u32, String)> {
+        let numbers = self.cells.iter().map(|cell| cell.number);
+        numbers.zip(split(joined).into_iter().flatten()).collect()
+    }
+
     /// The file with another text in its cells; `None` where the text has other cells.
     pub(crate) fn with(&self, joined: &str) -> Option<String> {
-        let mut texts: Vec<Vec<&str>> = Vec::new();
-        for line in joined.split('\n') {
-            if line == SEPARATOR { texts.push(Vec::new()) } else { texts.last_mut()?.push(line) }
-        }
-        // The line end behind the last cell is not of the cell.
-        texts.last_mut()?.pop();
-        if texts.len() != self.cells.len() {
-            return None;
-        }
+        let texts = split(joined).filter(|texts| texts.len() == self.cells.len())?;
         let mut out = String::with_capacity(self.raw.len());
         let mut done = 0;
         for (cell, text) in self.cells.iter().zip(texts) {
-            let text = self.unmask(&text.join("\n"));
+            let text = self.unmask(&text);
             out.push_str(&self.raw[done..cell.start]);
             let value = &self.raw[cell.start..cell.end];
             let written = if text == cell.source { value.to_owned() } else { self.written(value, &text)? };
@@ -245,6 +243,22 @@ impl Notebook {
         out.push_str(rest);
         out
     }
+}
+
+/// A cell as a part of the joined text.
+pub(crate) fn part(cell: &str) -> String {
+    [SEPARATOR, "\n", cell, "\n"].concat()
+}
+
+/// The cells of a joined text; `None` if something stands before the first one, or there is none.
+fn split(joined: &str) -> Option<Vec<String>> {
+    let mut texts: Vec<Vec<&str>> = Vec::new();
+    for line in joined.split('\n') {
+        if line == SEPARATOR { texts.push(Vec::new()) } else { texts.last_mut()?.push(line) }
+    }
+    // The line end behind the last cell is not of the cell.
+    texts.last_mut()?.pop();
+    Some(texts.iter().map(|lines| lines.join("\n")).collect())
 }
 
 /// Whether a line of the joined text only stands between two cells.

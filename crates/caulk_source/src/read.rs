@@ -70,6 +70,17 @@ impl Document {
         self.notebook.as_ref().map_or_else(Vec::new, Notebook::sources)
     }
 
+    /// Of a notebook, the number of every code cell, and its part of the text.
+    pub fn cell_texts(&self) -> Vec<(u32, String)> {
+        self.notebook.as_ref().map_or_else(Vec::new, |notebook| notebook.parts(&self.text))
+    }
+
+    /// Of a notebook, its text with other texts in its code cells, by number; `None` where a cell is left as it is.
+    pub fn with_cells<'a>(&self, new: impl Fn(u32) -> Option<&'a str>) -> String {
+        let part = |(number, old): (u32, String)| notebook::part(new(number).unwrap_or(&old));
+        self.cell_texts().into_iter().map(part).collect()
+    }
+
     /// Whether a line of the text only stands between two cells.
     pub fn is_separator(&self, line: &str) -> bool {
         self.notebook.is_some() && notebook::is_separator(line)

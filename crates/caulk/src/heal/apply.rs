@@ -17,8 +17,8 @@ struct Change<'a> {
 /// The edits as a patch, from the project's folder.
 pub(crate) fn diff(shadow: &Shadow, texts: &Texts) -> String {
     let changed = shadow.sources.iter().filter_map(|(name, source)| {
-        let text = texts.get(name).filter(|text| **text != source.document.text)?;
-        let (before, after) = (source.document.with(&source.document.text)?, source.document.with(text)?);
+        let after = source.edited(name, texts)?.whole?;
+        let before = source.document.with(&source.document.text)?;
         Some(patch::new(source.path.as_str(), &before, &after).text)
     });
     changed.collect()
@@ -50,10 +50,7 @@ pub(crate) fn apply(shadow: &Shadow, texts: &Texts) -> anyhow::Result<()> {
 
 /// A file with edits that is not what it was before the runs.
 pub(crate) fn changed(shadow: &Shadow, texts: &Texts) -> Option<Utf8PathBuf> {
-    let edited = shadow
-        .sources
-        .iter()
-        .filter(|(name, source)| texts.get(*name).is_some_and(|text| *text != source.document.text));
+    let edited = shadow.sources.iter().filter(|(name, source)| source.edited(name, texts).is_some());
     let mut paths = edited.map(|(_, source)| (shadow.root.join(&source.path), &source.bytes));
     paths.find(|(path, bytes)| std::fs::read(path).ok().as_ref() != Some(*bytes)).map(|(path, _)| path)
 }
@@ -61,9 +58,8 @@ pub(crate) fn changed(shadow: &Shadow, texts: &Texts) -> Option<Utf8PathBuf> {
 fn changes<'a>(shadow: &'a Shadow, texts: &Texts) -> anyhow::Result<Vec<Change<'a>>> {
     let mut changes = Vec::new();
     for (name, source) in &shadow.sources {
-        let Some(text) = texts.get(name).filter(|text| **text != source.document.text) else { continue };
-        let new = source.document.with(text).and_then(|whole| source.document.encode(&whole));
-        let Some(new) = new else {
+        let Some(edited) = source.edited(name, texts) else { continue };
+        let Some(new) = edited.bytes else {
             bail!("the edits cannot be written in the encoding of `{}`", source.path)
         };
         changes.push(Change { source, path: shadow.root.join(&source.path), new });

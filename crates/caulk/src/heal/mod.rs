@@ -7,6 +7,7 @@ mod document;
 mod html;
 mod journal;
 mod markdown;
+mod outputs;
 mod place;
 mod runner;
 mod session;

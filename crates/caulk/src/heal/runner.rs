@@ -11,6 +11,7 @@ use caulk_report::Report;
 use caulk_supervise::{Options, Progress, Streams};
 
 use super::journal::{self, Kept};
+use super::outputs;
 use super::shadow::Shadow;
 use crate::cli::{HealArgs, PERIOD};
 use crate::commands::live::live;
@@ -128,13 +129,18 @@ impl<'a> Runner<'a> {
                  hint: copy the project to another folder, and heal it there"
             );
         }
-        let contents = |file| fs::read(self.shadow.file(file)).ok().map(|bytes| journal::digest(&bytes));
+        let contents = |file: &Utf8PathBuf| {
+            let bytes = fs::read(self.shadow.file(file)).ok()?;
+            let notebook = file.extension() == Some("ipynb");
+            let shown = notebook.then(|| outputs::of_notebook(&bytes)).flatten();
+            Some(journal::digest(&shown.unwrap_or(bytes)))
+        };
         let kept = Kept {
             sources,
             cut: outcome.cut.is_some(),
             output_bytes: outcome.cut.and_then(|cut| cut.output_bytes),
             succeeded: outcome.death.stopped || outcome.exit_code == 0,
-            files: self.args.same.iter().map(|file| contents(file)).collect(),
+            files: self.args.same.iter().map(contents).collect(),
         };
         if outcome.signalled.is_none() {
             journal::keep(self.folder, number, &kept)?;

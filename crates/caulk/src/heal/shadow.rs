@@ -1,5 +1,5 @@
-//! A copy of a project in which a program runs: Python files and small files are copied, and all others are links to the
-//! originals. In an overlay, only Python files are copied.
+//! A copy of a project in which a program runs: Python files, notebooks and small files are copied, and all others are links
+//! to the originals. In an overlay, only Python files and notebooks are copied.
 //!
 //! What the program writes lands in the copy. Only a large file that it changes in place is changed through its link, if there
 //! is no overlay, and that is noticed ([`Shadow::written_through`]).
@@ -35,13 +35,58 @@ const LEFT_OUT: [&str; 2] = [".caulk", CACHE];
 
 const CACHE: &str = "__pycache__";
 
-/// A Python file of the project.
+/// A Python file or notebook of the project.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// Below the project's folder.
     pub(crate) path: Utf8PathBuf,
     pub(crate) document: Document,
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Source {
+    /// What can be edited: the file by its name, the cells of a notebook by names of their own.
+    fn texts(&self, name: &str) -> Vec<(String, String)> {
+        if self.is_notebook() {
+            let cells = self.document.cell_texts().into_iter();
+            return cells.map(|(number, text)| (cell_name(name, number), text)).collect();
+        }
+        vec![(name.to_owned(), self.document.text.clone())]
+    }
+
+    /// The whole file with edits; `None` if it has none.
+    pub(crate) fn edited(&self, name: &str, texts: &Texts) -> Option<Edited> {
+        let own = self.texts(name);
+        if own.iter().all(|(name, text)| texts.get(name).is_none_or(|new| new == text)) {
+            return None;
+        }
+        let text = if self.is_notebook() {
+            self.document.with_cells(|number| texts.get(&cell_name(name, number)).map(String::as_str))
+        } else {
+            texts.get(name)?.clone()
+        };
+        let whole = self.document.with(&text);
+        let bytes = whole.as_ref().and_then(|whole| self.document.encode(whole));
+        Some(Edited { whole, bytes })
+    }
+
+    fn is_notebook(&self) -> bool {
+        self.path.extension() == Some("ipynb")
+    }
+}
+
+/// As reports name a cell: `fit.ipynb:cell 3`.
+fn cell_name(notebook: &str, number: u32) -> String {
+    format!("{notebook}:cell {number}")
+}
+
+/// A file with edits.
+#[derive(Debug)]
+pub(crate) struct Edited {
+    /// `None` if its cells cannot hold the text.
+    pub(crate) whole: Option<String>,
+    /// `None` if its encoding cannot hold it.
+    pub(crate) bytes: Option<Vec<u8>>,
 }
 
 /// Shows that a file was written to.
@@ -67,7 +112,7 @@ pub(crate) struct Shadow {
     copied: u64,
     /// Files and folders that are links in the copy.
     links: BTreeMap<Utf8PathBuf, Option<Stamp>>,
-    /// Python files by the name that reports of runs in the copy give them.
+    /// Python files and notebooks by the name that reports of runs in the copy give them.
     pub(crate) sources: BTreeMap<String, Source>,
 }
 
@@ -143,10 +188,10 @@ impl Shadow {
     }
 
     fn take_file(&mut self, path: Utf8PathBuf) {
-        if path.extension() == Some("py") && self.take(&path) {
+        if matches!(path.extension(), Some("py" | "ipynb")) && self.take(&path) {
             return;
         }
-        // A notebook is a source, however large its pictures are.
+        // A notebook is copied, however large its pictures are.
         if path.extension() == Some("ipynb") {
             self.copies.push(path);
             return;
@@ -161,7 +206,7 @@ impl Shadow {
         }
     }
 
-    /// Reads a Python file; false if it is no text that can be edited.
+    /// Reads a Python file or notebook; false if it is no text that can be edited.
     fn take(&mut self, path: &Utf8Path) -> bool {
         let Ok(bytes) = fs::read(self.root.join(path)) else { return false };
         let Ok(document) = Document::new(&self.root.join(path), &bytes) else { return false };
@@ -180,8 +225,7 @@ impl Shadow {
 
     /// The sources as they are.
     pub(crate) fn texts(&self) -> Texts {
-        let texts = self.sources.iter().map(|(name, source)| (name.clone(), source.document.text.clone()));
-        texts.collect()
+        self.sources.iter().flat_map(|(name, source)| source.texts(name)).collect()
     }
 
     /// Where the program runs.
@@ -213,19 +257,18 @@ impl Shadow {
 
     /// Writes edits into the project itself.
     fn edit(&self, texts: &Texts) -> anyhow::Result<InPlace> {
-        let mut edited = InPlace::default();
+        let mut in_place = InPlace::default();
         for (name, source) in &self.sources {
-            let Some(text) = texts.get(name).filter(|text| **text != source.document.text) else { continue };
-            let new = source.document.with(text).and_then(|whole| source.document.encode(&whole));
-            let Some(new) = new else {
+            let Some(edited) = source.edited(name, texts) else { continue };
+            let Some(new) = edited.bytes else {
                 bail!("the edits cannot be written in the encoding of `{}`", source.path)
             };
             let path = self.root.join(&source.path);
             rewrite::rewrite(&path, &source.bytes, &new)
                 .with_context(|| format!("failed to edit `{path}`"))?;
-            edited.files.push((path, new, source.bytes.clone()));
+            in_place.files.push((path, new, source.bytes.clone()));
         }
-        Ok(edited)
+        Ok(in_place)
     }
 
     fn build(&self, texts: &Texts) -> io::Result<()> {
@@ -274,8 +317,7 @@ impl Shadow {
 
     fn write_sources(&self, texts: &Texts) -> io::Result<()> {
         for (name, source) in &self.sources {
-            let edited = texts.get(name).filter(|text| **text != source.document.text);
-            let bytes = edited.and_then(|text| source.document.encode(&source.document.with(text)?));
+            let bytes = source.edited(name, texts).and_then(|edited| edited.bytes);
             let to = self.place.join(&source.path);
             fs::write(&to, bytes.as_ref().unwrap_or(&source.bytes))?;
             fs::set_permissions(&to, fs::metadata(self.root.join(&source.path))?.permissions())?;
@@ -288,12 +330,14 @@ impl Shadow {
         self.overlay.as_ref()
     }
 
-    /// Whether a run has used a Python file of the project: named in the command, or imported.
+    /// Whether a run has used a source of the project: named in the command, or imported.
     pub(crate) fn has_run(&self, command: &[OsString]) -> bool {
         let directory = self.working_directory();
         let is_source = |path: &Utf8Path| {
             let path = directory.join(path);
-            path.starts_with(&self.place) && path.extension() == Some("py") && path.is_file()
+            path.starts_with(&self.place)
+                && matches!(path.extension(), Some("py" | "ipynb"))
+                && path.is_file()
         };
         let words: Vec<String> =
             self.words(command).iter().map(|word| word.to_string_lossy().into_owned()).collect();
