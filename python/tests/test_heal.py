@@ -79,9 +79,7 @@ for epoch in range(EPOCHS):
 """
 
 # The first entry of each epoch is not there if older ones were dropped.
-READ_BY_PLACE = READ_IN_FULL.replace(
-    "    meter.print()", "    print(f'{float(meter.values[20 * epoch].mean()):.4f}')"
-)
+READ_BY_PLACE = READ_IN_FULL.replace("    meter.print()", "    print(f'{float(meter.values[20 * epoch].mean()):.4f}')")
 
 # The edited program does not end by itself.
 WAITS_IF_EDITED = (

@@ -27,7 +27,7 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
         tries.splice(0..0, together);
         found.extend(tries);
     }
-    found.splice(0..0, in_any_file(finding, texts));
+    in_any_file(finding, texts, &mut found);
     if is_named_elsewhere(finding, texts) {
         found.retain(|one| one.kind != TryKind::Drop);
     }
@@ -46,35 +46,39 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
     found.into_iter().map(fix).collect()
 }
 
-/// Edits for classes whose cause may be far from the line that grows, in whichever file.
-fn in_any_file(finding: &Finding, texts: &Texts) -> Vec<EditTry> {
+/// Edits for classes whose cause may be far from the line that grows, in whichever file; those of the finding's own files come
+/// first. A collector that is switched off is left on before all.
+fn in_any_file(finding: &Finding, texts: &Texts, found: &mut Vec<EditTry>) {
     let cycles = finding.class == LeakClass::ReferenceCycle;
     if !cycles && finding.class != LeakClass::ExceptionKeepsFrames {
-        return Vec::new();
+        return;
     }
     let project = |(path, text): (&String, &String)| {
         Analysis::new(Project::new([SourceFile { path: path.clone(), text: text.clone() }]))
     };
-    let files: Vec<Analysis> = texts.iter().map(project).collect();
+    let is_own = |path: &String| finding.sites.iter().any(|site| site.file == *path);
+    let (own, others): (Vec<_>, Vec<_>) = texts.iter().partition(|(path, _)| is_own(path));
+    let files: Vec<Analysis> = own.into_iter().chain(others).map(project).collect();
     let lines = || files.iter().filter_map(|file| Some(file.lines(file.project().ids().next()?)));
     if !cycles {
-        return lines().filter_map(|lines| lines.without_frames()).collect();
+        found.extend(lines().filter_map(|lines| lines.without_frames()));
+        return;
     }
-    let mut found: Vec<EditTry> = lines().flat_map(|lines| lines.collector_left_on()).collect();
+    found.splice(0..0, lines().flat_map(|lines| lines.collector_left_on()));
     let mut functions: Vec<String> = finding.sites.iter().map(|site| site.function.clone()).collect();
     for _ in 0..MOST_CALLS {
         let by_loop =
-            functions.iter().find_map(|function| lines().find_map(|lines| lines.collected_by_loop(function)));
-        if let Some(by_loop) = by_loop {
-            found.push(by_loop);
-            break;
+            |function: &String| lines().filter_map(|lines| lines.collected_by_loop(function)).collect();
+        let loops: Vec<EditTry> = functions.iter().flat_map::<Vec<EditTry>, _>(by_loop).collect();
+        if !loops.is_empty() {
+            found.extend(loops);
+            return;
         }
-        functions = functions
-            .iter()
-            .flat_map(|function| lines().flat_map(|lines| lines.callers(function)).collect::<Vec<_>>())
-            .collect();
+        let callers = |function: &String| lines().flat_map(|lines| lines.callers(function)).collect();
+        functions = functions.iter().flat_map::<Vec<String>, _>(callers).collect();
+        functions.sort_unstable();
+        functions.dedup();
     }
-    found
 }
 
 /// The first edit of each kind, then the second ones: what is refused for its kind costs no more than one run in a row.
@@ -126,7 +130,7 @@ fn is_about_graphs(one: &EditTry) -> bool {
 /// A tensor of one number with all that belongs to it, in bytes: the Python object, its storage and their blocks.
 const NUMBER: f64 = 1024.0;
 
-/// Whether the elements may be numbers: a graph behind one is large, and nothing is known of some.
+/// Whether each element may be one number. True if a graph is behind it, or the count is unknown.
 fn are_small(finding: &Finding) -> bool {
     let Cause::Grows(grows) = &finding.cause else { return true };
     let graphs = finding.pinned.as_ref().is_some_and(|pinned| pinned.graph_nodes > 0);

@@ -200,7 +200,8 @@ mod tests {
     fn growth_that_is_gone_or_down_by_its_share_is_help() {
         assert_eq!(after(&[edit(1, 100.0)], State::Flat, 0.0, &[]), [Effect::Helped]);
         assert_eq!(after(&[edit(1, 60.0)], State::Grows, 40.0, &[]), [Effect::Helped]);
-        assert_eq!(after(&[edit(1, 60.0)], State::Grows, 70.0, &[]), [Effect::Nothing]);
+        assert_eq!(after(&[edit(1, 60.0)], State::Grows, 51.0, &[]), [Effect::Helped]);
+        assert_eq!(after(&[edit(1, 60.0)], State::Grows, 53.0, &[]), [Effect::Nothing]);
         assert_eq!(
             after(&[edit(1, 5.0)], State::Grows, 95.0, &[]),
             [Effect::Nothing],

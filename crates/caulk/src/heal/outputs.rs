@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// Parts of an output that say what it is: text, pictures, the name and message of an exception.
+/// Parts of an output that are compared: its kind, text, pictures, the name and message of an exception.
 const SHOWN: [&str; 6] = ["output_type", "name", "text", "data", "ename", "evalue"];
 
 /// The outputs of all cells of a notebook, as JSON; `None` if the bytes are no notebook.
 pub(super) fn of_notebook(bytes: &[u8]) -> Option<Vec<u8>> {
     let notebook: Value = serde_json::from_slice(bytes).ok()?;
-    let outputs = notebook["cells"].as_array()?.iter().flat_map(|cell| cell["outputs"].as_array());
+    let outputs = notebook["cells"].as_array()?.iter().filter_map(|cell| cell["outputs"].as_array());
     let shown = |output: &Value| SHOWN.map(|part| output[part].clone());
     let all: Vec<[Value; 6]> = outputs.flatten().map(shown).collect();
     serde_json::to_vec(&all).ok()

@@ -45,7 +45,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// What can be edited: the file by its name, the cells of a notebook by names of their own.
+    /// What can be edited: the file by its name, each cell of a notebook by its own name.
     fn texts(&self, name: &str) -> Vec<(String, String)> {
         if self.is_notebook() {
             let cells = self.document.cell_texts().into_iter();

@@ -94,8 +94,11 @@ pub(super) fn limit_beside(container: &str, window: &Window) -> Option<String> {
     };
     let (object, _) = container.rsplit_once('.')?;
     // Of an object that the container's own object has: `self.settings.window`.
-    let attribute = window.expression.strip_prefix("self.").unwrap_or(last);
-    Some(format!("{object}.{attribute}"))
+    match window.expression.strip_prefix("self.") {
+        Some(_) if container.starts_with("self.") => Some(window.expression.clone()),
+        Some(attribute) => Some(format!("{object}.{attribute}")),
+        None => Some(format!("{object}.{last}")),
+    }
 }
 
 /// `deque(maxlen=..)` where the container is made, if nothing but appends and iterations use it.

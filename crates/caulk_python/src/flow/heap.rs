@@ -48,8 +48,8 @@ pub enum Shape {
     Function(FunctionId, Option<ObjectId>),
     /// A function with its first argument.
     Method(ObjectId, ObjectId),
-    /// A method of a built-in container, by its name: `rows.append`; of another object, one of which only the beginning of
-    /// the name is known.
+    /// A method of a built-in container, by its name: `rows.append`; or some method of another
+    /// object of whose name only the beginning is known.
     BuiltIn(ObjectId, Symbol),
     /// `functools.partial(function, ...)`.
     Partial(ObjectId),

@@ -2,7 +2,7 @@
 
 use caulk_core::{LeakClass, Scope};
 use caulk_python::FileId;
-use caulk_python::program::{CallFact, FunctionId, Guards, Kinds, LoopId, Root, Shape};
+use caulk_python::program::{CallFact, FunctionId, Guards, Kinds, LoopId, Object, Root, Shape};
 
 use crate::advice::advice;
 use crate::container::{Told, proof, report};
@@ -80,8 +80,10 @@ fn groups_added(cx: &mut Context<'_>) {
 /// Whether the objects whose method a function is are made in a loop: what a method makes once it makes once for each.
 fn owner_is_made_in(cx: &Context<'_>, function: FunctionId, id: LoopId) -> bool {
     let Some(class) = cx.analysis.function(function).class else { return false };
-    let mut objects = cx.analysis.objects();
-    objects.any(|(object, known)| known.shape == Shape::Instance(class) && cx.analysis.made_in(object, id))
+    // What nobody makes stands for whatever users make.
+    let is_own = |known: &Object| known.shape == Shape::Instance(class) && known.at.is_some();
+    let mut own = cx.analysis.objects().filter(|(_, known)| is_own(known)).peekable();
+    own.peek().is_some() && own.all(|(object, _)| cx.analysis.made_in(object, id))
 }
 
 /// Whether something is done with the groups of an optimizer that may take some out.

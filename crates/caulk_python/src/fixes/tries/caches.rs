@@ -1,10 +1,9 @@
-//! Caches with a bound: what is not there any more is computed again, so that the program does what it did.
-
-use caulk_core::Edit;
+//! Caches with a bound: entries that are gone are computed again, so the program does the same.
 
 use crate::edit::{line_after, replace};
-use crate::index::{Action, Decorator};
+use crate::index::{Action, Decorator, Op};
 use crate::lines::Lines;
+use crate::path::Path;
 use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
 
 /// Entries to keep: as many as `functools.lru_cache` by default, then few.
@@ -15,12 +14,21 @@ pub(super) fn is_cache(file: &Lines<'_>, site: &GrowSite) -> bool {
     let stores = matches!(site.kind, GrowKind::Subscript | GrowKind::SetDefault) && !site.element;
     let Some(op) = file.index.ops.get(site.op).filter(|_| stores) else { return false };
     let function = file.index.function_scope(op.place.scope);
-    file.index.ops.iter().any(|other| {
-        other.action == Action::Lookup
-            && other.path == op.path
-            && file.index.function_scope(other.place.scope) == function
-            && other.place.offset < op.place.offset
-    })
+    // Sums that begin with an entry are not made again.
+    let is_part = |path: &Path| {
+        path.root == op.path.root
+            && path.steps.len() > op.path.steps.len()
+            && path.steps.starts_with(&op.path.steps)
+    };
+    let changes = |other: &Op| matches!(other.action, Action::Grow(_)) && is_part(&other.path);
+    let mut ops = file.index.ops.iter();
+    !ops.clone().any(changes)
+        && ops.any(|other| {
+            other.action == Action::Lookup
+                && other.path == op.path
+                && file.index.function_scope(other.place.scope) == function
+                && other.place.offset < op.place.offset
+        })
 }
 
 /// The oldest entry goes where there are more than enough.
@@ -53,16 +61,19 @@ pub(super) fn limited(file: &Lines<'_>, function: &str) -> Vec<EditTry> {
     let line = |decorator: &&Decorator| file.source.line_of(decorator.range.start()) == decorated.spot.line;
     let Some(decorator) = decorators.find(line) else { return Vec::new() };
     let text = file.source.slice(decorator.range);
-    let Some((name, _)) = text.trim_start_matches('@').split_once('(') else { return Vec::new() };
-    if !name.ends_with("lru_cache") {
+    if !text.split('(').next().is_some_and(|name| name.ends_with("lru_cache")) {
         return Vec::new();
     }
-    let at = if text.starts_with('@') { "@" } else { "" };
     let bound = |most: u32| {
-        let content = format!("{at}{name}(maxsize={most})");
-        let edits: Vec<Edit> = vec![replace(file, decorator.range, content.clone())];
-        let description = format!("Keep the newest {most} results: `{content}`.");
-        EditTry { kind: TryKind::Bound, description, edits }
+        let limits = [("maxsize=None", format!("maxsize={most}")), ("(None", format!("({most}"))];
+        let (none, limit) = limits.into_iter().find(|(none, _)| text.contains(none))?;
+        let content = text.replacen(none, &limit, 1);
+        let description = format!("Keep the {most} results that were used last: `{content}`.");
+        Some(EditTry {
+            kind: TryKind::Bound,
+            description,
+            edits: vec![replace(file, decorator.range, content)],
+        })
     };
-    BOUNDS.into_iter().map(bound).collect()
+    BOUNDS.into_iter().filter_map(bound).collect()
 }

@@ -42,10 +42,7 @@ pub(crate) fn callers(file: &Lines<'_>, function: &str) -> Vec<String> {
 fn calls_of<'m>(file: &Lines<'m>, function: &str) -> impl Iterator<Item = &'m CallRecord> {
     let of_class = function.strip_suffix(".__init__").unwrap_or(function);
     let last = of_class.rsplit('.').next().unwrap_or_default().to_owned();
-    file.index
-        .calls
-        .iter()
-        .filter(move |call| call.callee.last_name().or(call.callee.plain()) == Some(last.as_str()))
+    file.index.calls.iter().filter(move |call| call.callee.last_name() == Some(last.as_str()))
 }
 
 fn by_loop(file: &Lines<'_>, at: usize) -> Option<EditTry> {

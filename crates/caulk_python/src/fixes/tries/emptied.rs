@@ -24,7 +24,9 @@ pub(super) fn clears(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
 
 /// Sums and joined arrays have no `clear`.
 fn adds_up(site: &GrowSite) -> bool {
-    matches!(site.kind, GrowKind::Register | GrowKind::Rebind | GrowKind::Assign | GrowKind::AugAdd)
+    let sums =
+        matches!(site.kind, GrowKind::Register | GrowKind::Rebind | GrowKind::Assign | GrowKind::AugAdd);
+    sums && !(site.kind == GrowKind::AugAdd && site.adds_elements())
 }
 
 /// `clear()` behind the value that a function returns from a container that another function fills.

@@ -21,27 +21,27 @@ const MOST_SIZES: usize = 2;
 pub(super) fn limits(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
     let name = last_name(&site.container);
     let owner = owner(file, &site.container, &site.spot.function);
-    let cut = |expression: String| {
+    let cut = |expression: String| -> Vec<EditTry> {
         let window = Window { spot: site.spot.clone(), expression, value: String::new() };
         let behind = || cut_behind(file, name, &owner, &window).map(|fix| (fix.description, fix.edits));
         let made = || {
-            let limit = limit_beside(&site.container, &window)?;
-            ring_of_all(file, site, &limit).or_else(|| ring(file, site, &limit))
+            let limit = limit_beside(&site.container, &window);
+            limit.map_or_else(Vec::new, |limit| {
+                [ring_of_all(file, site, &limit), ring(file, site, &limit)].into_iter().flatten().collect()
+            })
         };
-        let (description, edits) = behind().or_else(made)?;
-        Some(EditTry { kind: TryKind::Bound, description, edits })
+        let all = behind().map_or_else(made, |cut| vec![cut]);
+        all.into_iter().map(bound).collect()
     };
     let lengths = read_lengths(file, name);
     let sizes = sizes(file, site);
-    let mut all: Vec<EditTry> = lengths.into_iter().chain(sizes).filter_map(cut).collect();
-    all.extend(
-        newest(file, site).and_then(|length| ring(file, site, &length)).map(|(description, edits)| EditTry {
-            kind: TryKind::Bound,
-            description,
-            edits,
-        }),
-    );
+    let mut all: Vec<EditTry> = lengths.into_iter().chain(sizes).flat_map(cut).collect();
+    all.extend(newest(file, site).and_then(|length| ring(file, site, &length)).map(bound));
     all
+}
+
+fn bound((description, edits): (String, Vec<Edit>)) -> EditTry {
+    EditTry { kind: TryKind::Bound, description, edits }
 }
 
 /// What a name is bound to, cut to a length: `torch.cat([self.bank, k])[-size:]`.
@@ -61,13 +61,24 @@ fn ring_of_all(file: &Lines<'_>, site: &GrowSite, limit: &str) -> Option<(String
         (file.source.line_of(function.range.start()), file.source.line_of(function.range.end()));
     let own = site.spot.line;
     for other in (first..=last).filter(|line| *line != own).flat_map(|line| grows_at(file, line)) {
-        let beside = other.kind == site.kind && other.spot.function == site.spot.function;
+        let beside = other.spot.function == site.spot.function && joins_like(file, &other, site);
         if let Some((_, more)) = ring(file, &other, limit).filter(|_| beside) {
             edits.extend(more.into_iter().filter(|edit| !edits.contains(edit)).collect::<Vec<_>>());
         }
     }
-    let (one, all) = (edits.len(), format!("{description} So for what is joined beside it."));
+    let (one, all) = (edits.len(), format!("{description} The same for what is joined beside it."));
     (one > 1).then_some((all, edits))
+}
+
+/// Whether a statement joins what it binds to more of it, by the call that another joins with: `x = torch.cat([x, y])`.
+fn joins_like(file: &Lines<'_>, one: &GrowSite, other: &GrowSite) -> bool {
+    let call = |site: &GrowSite| {
+        let range = site.value.as_ref()?.range;
+        file.index.calls.iter().find(|call| call.range == range)
+    };
+    let (Some(own), Some(like)) = (call(one), call(other)) else { return false };
+    let joined = |path| own.arguments.first().is_some_and(|parts| parts.members.contains(path));
+    own.callee == like.callee && file.index.ops.get(one.op).is_some_and(|op| joined(&op.path))
 }
 
 /// The subscript that keeps the newest entries of what is joined.
@@ -121,8 +132,9 @@ fn sizes(file: &Lines<'_>, site: &GrowSite) -> Vec<String> {
         let at_hand = match assignment.target.plain() {
             Some(_) => name.chars().all(|c| !c.is_lowercase()),
             None => {
-                let own = class_of(&function) == class_of(&site.spot.function);
-                own && text.starts_with("self.") && site.container.starts_with("self.")
+                class_of(&function).is_some_and(|class| is_of(file, class, &site.spot.function))
+                    && text.starts_with("self.")
+                    && site.container.starts_with("self.")
             }
         };
         at_hand.then_some(text)
@@ -136,6 +148,15 @@ fn sizes(file: &Lines<'_>, site: &GrowSite) -> Vec<String> {
     found.sort_by_key(|size| std::cmp::Reverse(shared(size)));
     found.truncate(MOST_SIZES);
     found
+}
+
+/// Whether a method is one of a class, or of one that is derived from it.
+fn is_of(file: &Lines<'_>, class: &str, method: &str) -> bool {
+    let Some(own) = class_of(method) else { return false };
+    let last = class.rsplit('.').next().unwrap_or(class);
+    let derived =
+        |known: &crate::index::Class| known.name == own && known.bases.iter().any(|base| base == last);
+    own == class || own.starts_with(&format!("{class}.")) || file.index.classes.iter().any(derived)
 }
 
 /// The class of a method by its qualified name.

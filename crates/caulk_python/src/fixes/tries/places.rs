@@ -81,7 +81,7 @@ pub(super) fn loops_using(
         let text = file.source.inline(call.callee_range);
         // Keys are variables of the function.
         let there = match (holder, object.strip_prefix("self."), text.rsplit_once('.')) {
-            _ if object.contains('[') && !object.contains(['"', '\'']) => continue,
+            _ if has_keys(object) => continue,
             (Holder::Attribute, Some(rest), Some((receiver, _))) => format!("{receiver}.{rest}"),
             (Holder::Global, ..) => object.to_owned(),
             _ => continue,
@@ -89,6 +89,12 @@ pub(super) fn loops_using(
         places.extend(file.index.loops_around(call.place.block).map(|at| (at, there.clone())));
     }
     places
+}
+
+/// Whether an expression has a subscript that is no constant.
+fn has_keys(object: &str) -> bool {
+    let constant = |key: &str| key.starts_with(|c: char| c == '"' || c == '\'' || c.is_ascii_digit());
+    object.split('[').skip(1).any(|key| !constant(key))
 }
 
 /// A header instead of what starts at an offset, with the lines from the first to the last one below it. `None` if a string may

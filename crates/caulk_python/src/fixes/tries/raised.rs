@@ -3,9 +3,8 @@
 use ruff_text_size::TextRange;
 
 use crate::edit::replace;
-use crate::index::{Assignment, Nature};
+use crate::index::{Assignment, Nature, Place};
 use crate::lines::Lines;
-use crate::path::Path;
 use crate::sites::{EditTry, TryKind};
 
 /// `.with_traceback(None)` wherever this file stores what an `except` clause has caught: in attributes, entries, objects.
@@ -16,12 +15,17 @@ pub(crate) fn without_frames(file: &Lines<'_>) -> Option<EditTry> {
         .iter()
         .filter(|assignment| assignment.nature == Nature::Caught && assignment.target.plain().is_some())
         .collect();
-    let is_caught = |path: &Path, scope: usize| {
-        let function = file.index.function_scope(scope);
-        path.steps.is_empty()
+    let is_caught = |range: TextRange, place: Place| {
+        let function = file.index.function_scope(place.scope);
+        let handles = file.index.conditions(place.block).iter().any(|test| test.starts_with("except"));
+        let name = file.source.slice(range);
+        handles
             && caught.iter().any(|assignment| {
-                assignment.target == *path && file.index.function_scope(assignment.place.scope) == function
+                assignment.target.plain() == Some(name)
+                    && file.index.function_scope(assignment.place.scope) == function
             })
+            && !function
+                .is_some_and(|function| shows_frames(file.source.slice(file.index.scopes[function].range)))
     };
     let mut kept: Vec<TextRange> = Vec::new();
     for assignment in &file.index.assignments {
@@ -30,17 +34,12 @@ pub(crate) fn without_frames(file: &Lines<'_>) -> Option<EditTry> {
         let Some(value) = assignment.value.filter(|_| lasts && assignment.nature != Nature::Caught) else {
             continue;
         };
-        let source = assignment.source.as_ref();
-        if source.is_some_and(|source| is_caught(source, assignment.place.scope)) {
+        if is_caught(value, assignment.place) {
             kept.push(value);
         }
     }
     for op in &file.index.ops {
-        let Some(value) = &op.value else { continue };
-        let caught = value.reads.len() == 1 && is_caught(&value.reads[0], op.place.scope);
-        if caught && value.reads[0].plain() == Some(value.text.as_str()) {
-            kept.push(value.range);
-        }
+        kept.extend(op.value.iter().map(|value| value.range).filter(|range| is_caught(*range, op.place)));
     }
     kept.sort_by_key(|range| range.start());
     kept.dedup();
@@ -51,4 +50,10 @@ pub(crate) fn without_frames(file: &Lines<'_>) -> Option<EditTry> {
         description: format!("Keep exceptions without the frames that they came through: `{first}`."),
         edits: kept.iter().map(|range| replace(file, *range, content(range))).collect(),
     })
+}
+
+/// Whether a function raises again what it caught, or prints its frames: these would be gone, too.
+fn shows_frames(function: &str) -> bool {
+    let raises = function.lines().any(|line| line.trim() == "raise");
+    raises || [".exception(", "exc_info", "traceback."].iter().any(|word| function.contains(word))
 }

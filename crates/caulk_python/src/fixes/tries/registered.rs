@@ -4,8 +4,8 @@ use ruff_text_size::TextRange;
 
 use super::library::is_call_of;
 use super::places::above;
-use crate::edit::{insert, replace};
-use crate::index::{CallRecord, Scope, ScopeKind};
+use crate::edit::{insert, replace, starts_line};
+use crate::index::{CallRecord, Class, Scope, ScopeKind};
 use crate::lines::Lines;
 use crate::path::{Root, Step};
 use crate::sites::{EditTry, TryKind};
@@ -19,7 +19,8 @@ pub(super) fn kept_with_others(file: &Lines<'_>, call: &CallRecord) -> Option<Ed
     if !(name.starts_with("register_") && name.contains("hook")) || statement != call.range || !has_self {
         return None;
     }
-    let handles = removed(file)?;
+    let (class, _) = method.name.rsplit_once('.')?;
+    let handles = removed(file, class)?;
     let edits = vec![
         insert(file, call.range.start(), format!("self.{handles}.append(")),
         insert(file, call.range.end(), ")"),
@@ -29,8 +30,13 @@ pub(super) fn kept_with_others(file: &Lines<'_>, call: &CallRecord) -> Option<Ed
 }
 
 /// The attribute whose elements a method removes: `for handle in self.handles: handle.remove()`, `self.handles.pop().remove()`.
-fn removed(file: &Lines<'_>) -> Option<String> {
-    let removes = |call: &&CallRecord| call.callee.last_name() == Some("remove") && call.arguments.is_empty();
+fn removed(file: &Lines<'_>, class: &str) -> Option<String> {
+    let removes = |call: &&CallRecord| {
+        let function = file.index.function_name(call.place.scope);
+        call.callee.last_name() == Some("remove")
+            && call.arguments.is_empty()
+            && function.rsplit_once('.').is_some_and(|(own, _)| is_base(file, own, class))
+    };
     file.index.calls.iter().filter(removes).find_map(|call| {
         if let [Step::Attr(handles), Step::Attr(pop), Step::Call, Step::Attr(_)] =
             call.callee.steps.as_slice()
@@ -38,6 +44,7 @@ fn removed(file: &Lines<'_>) -> Option<String> {
             let own = call.callee.root_name() == Some("self") && pop == "pop";
             return own.then(|| handles.clone());
         }
+        let [Step::Attr(_)] = call.callee.steps.as_slice() else { return None };
         let around = file.index.loops_around(call.place.block).map(|at| &file.index.loops[at]);
         around.filter(|record| Some(record.target.as_str()) == call.callee.root_name()).find_map(|record| {
             let handles = record.iter.trim().strip_prefix("self.")?;
@@ -46,7 +53,13 @@ fn removed(file: &Lines<'_>) -> Option<String> {
     })
 }
 
-/// The method that is to run at the end takes itself off once it has run: `atexit.unregister(self.close)`.
+/// Whether a class is another, or one that this is derived from.
+fn is_base(file: &Lines<'_>, base: &str, class: &str) -> bool {
+    let derived = |known: &Class| known.name == class && known.bases.iter().any(|known| known == base);
+    base == class || file.index.classes.iter().any(derived)
+}
+
+/// The method that is to run at the end takes itself off when it runs: `atexit.unregister(self.close)`.
 pub(super) fn taken_off_by_itself(file: &Lines<'_>, call: &CallRecord) -> Option<EditTry> {
     let [method] = call.arguments.as_slice() else { return None };
     let [Step::Attr(name)] = method.path.steps.as_slice() else { return None };
@@ -60,9 +73,9 @@ pub(super) fn taken_off_by_itself(file: &Lines<'_>, call: &CallRecord) -> Option
     let is_it = |scope: &&Scope| scope.kind == ScopeKind::Function && scope.name == wanted;
     let first = file.index.statements[file.index.scopes.iter().find(is_it)?.first?].range;
     let called = file.source.slice(call.callee_range);
-    let module = called.strip_suffix("register")?;
+    let module = called.strip_suffix("register").filter(|module| !module.is_empty())?;
     let line = format!("{module}unregister(self.{name})");
-    let description = format!("Take it off once it has run: `{line}`.");
+    let description = format!("Take it off when it runs: `{line}`.");
     let edits = vec![first_line(file, first, &line)?];
     Some(EditTry { kind: TryKind::Release, description, edits })
 }
@@ -70,9 +83,10 @@ pub(super) fn taken_off_by_itself(file: &Lines<'_>, call: &CallRecord) -> Option
 /// A line in front of a function's first statement, behind its description.
 fn first_line(file: &Lines<'_>, first: TextRange, line: &str) -> Option<caulk_core::Edit> {
     let text = file.source.slice(first);
-    if !text.starts_with(['"', '\'']) {
+    if !text.trim_start_matches(['r', 'R']).starts_with(['"', '\'']) {
         return above(file, first, line);
     }
+    starts_line(file, first)?;
     let indentation = file.source.indentation(first.start());
     Some(replace(file, first, format!("{text}{}{indentation}{line}", file.source.newline())))
 }

@@ -255,9 +255,12 @@ impl<'p> Machine<'p> {
         new: &Value,
         call: &ast::ExprCall,
     ) {
+        let own = self.scopes.function(f.function).location;
         let empty = |made: ObjectId| {
-            self.heap.shape(made).is_container()
-                && self.heap.get(made).at.is_some_and(|at| within(at, f.statement))
+            let known = self.heap.get(made);
+            known.shape.is_container()
+                && known.elements.is_nothing()
+                && known.at.is_some_and(|at| within(at, own))
         };
         let is_none = call.arguments.args.get(2).is_some_and(Expr::is_none_literal_expr);
         if !is_none && !new.objects.iter().any(empty) {

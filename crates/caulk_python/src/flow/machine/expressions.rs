@@ -12,6 +12,7 @@ use crate::flow::machine::narrowing::without_asked;
 use crate::flow::scopes::{Body, located};
 use crate::flow::symbols::Symbol;
 use crate::flow::value::{Kinds, Literal, Traits, Value};
+use crate::library::roles;
 
 /// Longer texts are not told apart, in bytes.
 const LONGEST_NAME: usize = 128;
@@ -322,12 +323,15 @@ impl<'p> Machine<'p> {
             return Value::text(text);
         }
         let result = self.arithmetic(f, &left, &right, binary);
-        if binary.op == Operator::Mod && !left.kinds.has(Kinds::TEXT) {
+        // What is not known may be a text, with `%` behind it.
+        let number = left.kinds.has(Kinds::NUMBER) && !left.kinds.has(Kinds::TEXT);
+        if binary.op == Operator::Mod && number {
             return result.without(Traits::ONGOING);
         }
-        // `epoch + number` comes back, `epoch * many + number` does not.
-        let scaled = [&binary.left, &binary.right].into_iter().any(|side| is_product(side));
-        if !scaled && result.only(Kinds::NUMBER) && result.traits.has(Traits::EPOCH) {
+        let sides = [(&*binary.left, &left, &right), (&*binary.right, &right, &left)];
+        if binary.op == Operator::Add
+            && sides.into_iter().any(|(side, of, other)| comes_back(side, of, other))
+        {
             return result.without(Traits::TURN);
         }
         if binary.op == Operator::MatMult { result.fed() } else { result }
@@ -450,6 +454,11 @@ pub(crate) fn inherit(value: Value, traits: Traits) -> Value {
     value.with(traits.without(lost))
 }
 
-fn is_product(expr: &Expr) -> bool {
-    matches!(expr, Expr::BinOp(binary) if binary.op == Operator::Mult)
+/// The number of an epoch, to which that of a turn is added: `epoch + number` comes back, `epoch * many + number` does not.
+fn comes_back(epoch: &Expr, value: &Value, other: &Value) -> bool {
+    epoch.as_name_expr().is_some_and(|name| roles::is_epoch(&name.id))
+        && value.traits.has(Traits::EPOCH)
+        && !value.traits.has(Traits::TURN)
+        && other.traits.has(Traits::TURN)
+        && !other.traits.has(Traits::EPOCH)
 }

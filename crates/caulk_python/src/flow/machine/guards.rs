@@ -225,11 +225,6 @@ pub(super) fn negated(test: &Expr) -> Guards {
     if limited { Guards::CONDITION.with(Guards::LENGTH) } else { Guards::CONDITION }
 }
 
-/// `key in known`.
-pub(super) fn is_membership(test: &Expr) -> bool {
-    matches!(test, Expr::Compare(compare) if *compare.ops == [ast::CmpOp::In])
-}
-
 /// `hasattr(x, "rows")`: the branch without the attribute makes it.
 fn asks_for_attribute(test: &Expr) -> bool {
     matches!(test, Expr::Call(call) if last_name(&call.func) == Some("hasattr"))

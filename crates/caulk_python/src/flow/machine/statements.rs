@@ -9,9 +9,7 @@ use crate::flow::ids::ObjectId;
 use crate::flow::machine::Machine;
 use crate::flow::machine::binding::counted;
 use crate::flow::machine::frame::Frame;
-use crate::flow::machine::guards::{
-    beside_turn, end_of, guard, is_latched, is_main_guard, is_membership, negated,
-};
+use crate::flow::machine::guards::{beside_turn, end_of, guard, is_latched, is_main_guard, negated};
 use crate::flow::scopes::located;
 use crate::flow::syntax::last_name;
 use crate::flow::value::{Kinds, Literal, Value};
@@ -146,14 +144,10 @@ impl<'p> Machine<'p> {
                 otherwise.clone_from(&f.slots);
             }
         }
-        // `if len(x) > most: return` guards what follows, as does `if key in known: return`.
+        // `if len(x) > most: return` guards what follows.
         let left = ends.first().is_some_and(|(_, live)| !live);
-        let asks = guard(&stmt.test);
-        let limits = left && asks.has(Guards::LENGTH);
+        let limits = left && guard(&stmt.test).has(Guards::LENGTH);
         f.guards = if limits { outer.with(negated(&stmt.test)) } else { outer };
-        if left && is_membership(&stmt.test) {
-            f.guards = f.guards.with(asks.only(Guards::MISSING));
-        }
         if left {
             f.guards = f.guards.with(self.latch(&stmt.test, false, rest));
         }

@@ -6,7 +6,7 @@
 use caulk_core::{Certainty, Proof};
 use caulk_python::FileId;
 use caulk_python::program::{CallFact, FunctionId, Guards, Root};
-use ruff_python_ast::{Expr, Stmt};
+use ruff_python_ast::{CmpOp, Expr, Stmt};
 
 use crate::advice::advice;
 use crate::context::Context;
@@ -16,11 +16,13 @@ use crate::resource::keep_worst;
 use crate::source::{body_around, expression_at, located};
 
 pub(super) fn check(cx: &mut Context<'_>) {
-    let remembered: Vec<FunctionId> = cx.analysis.memos().iter().map(|memo| memo.function).collect();
+    let memos: Vec<FunctionId> = cx.analysis.memos().iter().map(|memo| memo.function).collect();
     let mut found: Vec<(CallFact, Exposure)> = Vec::new();
     for call in cx.analysis.calls(&["logging.getLogger.addHandler", "logging.Logger.addHandler"]) {
-        // Set up once for each name: a dict or a variable remembers that it was.
-        let once = call.guards.has(Guards::ONCE.with(Guards::MISSING)) || remembered.contains(&call.function);
+        // Set up once for each name: a variable, a dict or a cache remembers that it was.
+        let once = call.guards.has(Guards::ONCE.with(Guards::MISSING))
+            || remembers_names(cx, &call)
+            || memos.contains(&call.function) && !names_one(cx, &call);
         if call.root == Root::Test || once || !adds_another(cx, &call) {
             continue;
         }
@@ -49,6 +51,38 @@ fn adds_another(cx: &Context<'_>, call: &CallFact) -> bool {
         }),
         _ => false,
     }
+}
+
+/// `if name in known: return known[name]` above, and `known[name] = ...` in the same function.
+fn remembers_names(cx: &Context<'_>, call: &CallFact) -> bool {
+    let body = body_around(cx.project(), call.at);
+    let text = |expr: &Expr| cx.project().text(located(call.at.file, expr)).to_owned();
+    let stored = |known: &str| {
+        body.iter().any(|stmt| match stmt {
+            Stmt::Assign(assign) => assign
+                .targets
+                .iter()
+                .any(|target| target.as_subscript_expr().is_some_and(|entry| text(&entry.value) == known)),
+            _ => false,
+        })
+    };
+    body.iter().any(|stmt| {
+        let Stmt::If(asks) = stmt else { return false };
+        let Expr::Compare(compare) = &*asks.test else { return false };
+        let returns = matches!(asks.body.last(), Some(Stmt::Return(_)));
+        match (&*compare.ops, &*compare.comparators) {
+            ([CmpOp::In], [known]) if returns => stored(&text(known)),
+            _ => false,
+        }
+    })
+}
+
+/// Whether the function around a call asks for a logger by a constant name: it gets the same one each time.
+fn names_one(cx: &Context<'_>, call: &CallFact) -> bool {
+    body_around(cx.project(), call.at).iter().any(|stmt| {
+        let text = cx.project().text(located(call.at.file, stmt));
+        ["getLogger(\"", "getLogger('", "getLogger()"].iter().any(|named| text.contains(named))
+    })
 }
 
 /// Whether something is done with the handlers of a logger that may take some out, or ask which there are.
