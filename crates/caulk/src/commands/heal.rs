@@ -1,9 +1,5 @@
 //! `caulk heal`: find leaks, try the edits in a copy of the project, and prove which of them help.
 
-use std::fs::DirBuilder;
-use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
-
 use anyhow::{Context, anyhow, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use caulk_core::wire::NoteCode;
@@ -127,18 +123,8 @@ fn base(directory: &Utf8Path) -> anyhow::Result<Utf8PathBuf> {
 
 /// Makes a new folder for this heal, which only its user can read.
 fn make_folder(base: &Utf8Path, name: &str) -> anyhow::Result<Utf8PathBuf> {
-    let stem = caulk_record::run_name(name, &Zoned::now());
-    let mut builder = DirBuilder::new();
-    builder.mode(0o700).recursive(true).create(base).with_context(|| format!("failed to make `{base}`"))?;
-    for number in 1..1000 {
-        let folder = base.join(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
-        match builder.recursive(false).create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error).with_context(|| format!("failed to make `{folder}`")),
-        }
-    }
-    bail!("`{base}` is full of runs that began in the same second")
+    let name = caulk_record::run_name(name, &Zoned::now());
+    heal::claim(base, &name).with_context(|| format!("failed to make `{name}` in `{base}`"))
 }
 
 /// The folder as a person here would type it.

@@ -17,6 +17,6 @@ mod text;
 pub(crate) use document::{Document, Outcome};
 pub(crate) use html::html;
 pub(crate) use journal::{begin, find, key};
-pub(crate) use place::RunPlace;
+pub(crate) use place::{RunPlace, claim};
 pub(crate) use session::{Healed, heal};
 pub(crate) use {apply::apply, apply::changed, apply::diff, markdown::markdown, shadow::Shadow, text::text};

@@ -3,8 +3,9 @@
 //! The files of an overlay cannot lie in what it covers. So they are in a folder of the user's own, and `out` in the folder of
 //! the heal is a link to it.
 
-use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -48,12 +49,15 @@ impl RunPlace {
         let beside = !folder.starts_with(root);
         let name = folder.file_name().unwrap_or("heal");
         let own = beside.then(|| out.clone());
+        let in_project = |place: &Utf8PathBuf| place.starts_with(root);
         let spare: Vec<_> = Places::here().spare.iter().map(|place| place.join("heal")).collect();
         for place in &spare {
             remove_orphans(place);
         }
-        let spare = spare.iter().map(|place| place.join(name).join(OUT));
-        for upper in own.into_iter().chain(spare).filter(|place| !place.starts_with(root)) {
+        let spare =
+            spare.iter().filter(|place| !in_project(place)).filter_map(|place| claim(place, name).ok());
+        let spare = spare.map(|place| place.join(OUT));
+        for upper in own.into_iter().filter(|place| !in_project(place)).chain(spare) {
             let overlay = overlay(root, &upper);
             if clear(&overlay).is_ok() && !is_in_memory(&upper) && overlay.works() {
                 if upper != out {
@@ -64,6 +68,9 @@ impl RunPlace {
                 return Ok(Self::Overlay(overlay));
             }
             let _ = remove(&overlay);
+            if let Some(claimed) = upper.parent().filter(|_| upper != out) {
+                let _ = fs::remove_dir(claimed);
+            }
         }
         Ok(Self::Copy(out))
     }
@@ -76,6 +83,24 @@ impl RunPlace {
             Self::Overlay(overlay) => Some(&overlay.upper),
         }
     }
+}
+
+/// Makes a folder of this name, or with a number behind it if others began in the same second, which only its user can read.
+///
+/// # Errors
+/// If nothing can be written there, or a thousand began in that second.
+pub(crate) fn claim(base: &Utf8Path, name: &str) -> io::Result<Utf8PathBuf> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700).recursive(true).create(base)?;
+    let numbered = (2..1000).map(|number| format!("{name}-{number}"));
+    for name in std::iter::once(name.to_owned()).chain(numbered) {
+        let folder = base.join(name);
+        match builder.recursive(false).create(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 fn overlay(root: &Utf8Path, upper: &Utf8Path) -> Overlay {
@@ -91,13 +116,13 @@ fn is_in_memory(folder: &Utf8Path) -> bool {
 }
 
 /// Makes the folders of an overlay, empty.
-pub(super) fn clear(overlay: &Overlay) -> std::io::Result<()> {
+pub(super) fn clear(overlay: &Overlay) -> io::Result<()> {
     remove(overlay)?;
     fs::create_dir_all(&overlay.upper)?;
     fs::create_dir_all(&overlay.work)
 }
 
-fn remove(overlay: &Overlay) -> std::io::Result<()> {
+fn remove(overlay: &Overlay) -> io::Result<()> {
     // The kernel leaves a folder that nobody may read.
     let left = overlay.work.join("work");
     if left.is_dir() {
@@ -105,7 +130,7 @@ fn remove(overlay: &Overlay) -> std::io::Result<()> {
     }
     for folder in [&overlay.work, &overlay.upper] {
         match fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
@@ -128,7 +153,7 @@ fn remove_orphans(place: &Utf8Path) {
 }
 
 /// Makes a folder that hides what the project has in its place.
-pub(super) fn hide(folder: &Utf8Path) -> std::io::Result<()> {
+pub(super) fn hide(folder: &Utf8Path) -> io::Result<()> {
     fs::create_dir(folder)?;
     let flags = rustix::fs::XattrFlags::empty();
     Ok(rustix::fs::setxattr(folder.as_std_path(), OPAQUE, b"y", flags)?)
@@ -138,6 +163,17 @@ pub(super) fn hide(folder: &Utf8Path) -> std::io::Result<()> {
 #[expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heals_of_two_projects_in_one_second_have_two_folders() {
+        let home = tempfile::tempdir().unwrap();
+        let home = Utf8Path::from_path(home.path()).unwrap();
+        let spare = home.join("state/heal");
+        let names = [1, 2].map(|_| claim(&spare, "20260101-000000-main").unwrap());
+        assert_eq!(names, [spare.join("20260101-000000-main"), spare.join("20260101-000000-main-2")]);
+        fs::write(home.join("file"), "").unwrap();
+        assert!(claim(&home.join("file"), "a").is_err());
+    }
 
     #[test]
     fn what_a_heal_left_goes_once_its_folder_is_gone() {
