@@ -247,7 +247,8 @@ impl Session<'_> {
     ) -> Result<Trial, Halt> {
         if !ran.succeeded {
             let cut = ran.errors.contains(NO_GRAPH);
-            let line = ran.last_error().to_owned();
+            // Tracebacks of IPython are coloured.
+            let line = anstream::adapter::strip_str(ran.last_error()).to_string();
             return Ok(Trial::Harmed(if cut {
                 EditRefusal::GradientCut
             } else {
