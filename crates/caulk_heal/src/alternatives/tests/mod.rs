@@ -569,17 +569,14 @@ def evaluate(model, batches):
     with(&all, "        model(x)\n    rank.handle.remove()\n    return rank.result()\n");
 }
 
-#[test]
-fn the_collector_is_left_on_in_another_file() {
-    let study = "class Study:\n    def __init__(self):\n        self.series = Series(self)\n";
-    let main = "import gc\n\ngc.disable()\nfor number in range(9):\n    train(Study())\n";
-    let texts =
-        Texts::from([("study.py".to_owned(), study.to_owned()), ("main.py".to_owned(), main.to_owned())]);
+/// One file with each alternative for a cycle that `Study.__init__` makes at a line of another.
+fn edited_elsewhere(files: &[(&str, &str)], study: &str, line: u32, file: &str) -> Vec<String> {
+    let texts: Texts = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
     let site = Site {
         role: SiteRole::Grows,
-        file: "study.py".into(),
-        line: 3,
-        end_line: 3,
+        file: study.into(),
+        line,
+        end_line: line,
         column: 1,
         function: "Study.__init__".into(),
         text: String::new(),
@@ -588,39 +585,28 @@ fn the_collector_is_left_on_in_another_file() {
     let finding = Finding::new(Settled { sites: vec![site], ..Settled::of(LeakClass::ReferenceCycle) });
     let changed = |fix: &Fix| {
         let edits: Vec<_> = fix.edits.iter().collect();
-        caulk_check::edited(&texts, &edits).and_then(|mut changed| changed.remove("main.py"))
+        caulk_check::edited(&texts, &edits).and_then(|mut changed| changed.remove(file))
     };
-    let all: Vec<String> = alternatives(&finding, &texts).iter().filter_map(changed).collect();
+    alternatives(&finding, &texts).iter().filter_map(changed).collect()
+}
+
+#[test]
+fn the_collector_is_left_on_in_another_file() {
+    let study = "class Study:\n    def __init__(self):\n        self.series = Series(self)\n";
+    let main = "import gc\n\ngc.disable()\nfor number in range(9):\n    train(Study())\n";
+    let all = edited_elsewhere(&[("study.py", study), ("main.py", main)], "study.py", 3, "main.py");
     with(&all, "import gc\n\nfor number in range(9):\n    train(Study())\n");
     with(&all, "    train(Study())\n    gc.collect()\n");
 }
 
 #[test]
 fn calls_are_followed_from_file_to_file_to_the_loop() {
-    let texts = Texts::from(
-        [
-            ("a.py", "import gc\n\nif fast:\n    gc.disable()\nfor number in range(9):\n    train(number)\n"),
-            ("b.py", "def train(number):\n    return Study(number)\n"),
-            ("c.py", "class Study:\n    def __init__(self, number):\n        self.series = Series(self)\n"),
-        ]
-        .map(|(file, text)| (file.to_owned(), text.to_owned())),
-    );
-    let site = Site {
-        role: SiteRole::Grows,
-        file: "c.py".into(),
-        line: 3,
-        end_line: 3,
-        column: 1,
-        function: "Study.__init__".into(),
-        text: String::new(),
-        cell: None,
-    };
-    let finding = Finding::new(Settled { sites: vec![site], ..Settled::of(LeakClass::ReferenceCycle) });
-    let changed = |fix: &Fix| {
-        let edits: Vec<_> = fix.edits.iter().collect();
-        caulk_check::edited(&texts, &edits).and_then(|mut changed| changed.remove("a.py"))
-    };
-    let all: Vec<String> = alternatives(&finding, &texts).iter().filter_map(changed).collect();
+    let files = [
+        ("a.py", "import gc\n\nif fast:\n    gc.disable()\nfor number in range(9):\n    train(number)\n"),
+        ("b.py", "def train(number):\n    return Study(number)\n"),
+        ("c.py", "class Study:\n    def __init__(self, number):\n        self.series = Series(self)\n"),
+    ];
+    let all = edited_elsewhere(&files, "c.py", 3, "a.py");
     with(&all, "if fast:\n    pass\n");
     with(&all, "    train(number)\n    gc.collect()\n");
 }
