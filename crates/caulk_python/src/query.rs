@@ -329,6 +329,16 @@ fn bound_to(file: &Lines<'_>, range: TextRange) -> Option<String> {
 const CACHES: &[&str] =
     &["lru_cache", "cache", "cached", "cachedmethod", "memoize", "memoized", "alru_cache"];
 
+/// Whether two functions, by their qualified names, belong to one class, or one class inherits from the other.
+pub(crate) fn of_one_family(file: &Lines<'_>, one: &str, other: &str) -> bool {
+    let class = |function: &str| {
+        let holds = |name: &str| function.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let around = file.index.classes.iter().enumerate().filter(|(_, class)| holds(&class.name));
+        around.max_by_key(|(_, class)| class.name.len()).map(|(at, _)| at)
+    };
+    class(one).zip(class(other)).is_some_and(|(one, other)| file.resolver.related(one, other))
+}
+
 pub(crate) fn decorated(file: &Lines<'_>, function: &str) -> Option<Decorated> {
     let wanted = plain_function(function);
     let functions = || file.index.scopes.iter().filter(|scope| scope.kind == ScopeKind::Function);

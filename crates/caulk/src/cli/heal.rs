@@ -76,6 +76,8 @@ pub(crate) struct HealArgs {
     pub(crate) in_place: bool,
 
     /// A file that the command writes and that must stay the same; can be given several times
+    ///
+    /// Of a notebook, the output of its cells is compared, and not when they ran.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) same: Vec<Utf8PathBuf>,
 

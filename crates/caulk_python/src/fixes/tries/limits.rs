@@ -6,7 +6,7 @@ use super::super::bounds::{cut_behind, limit_beside};
 use crate::edit::replace;
 use crate::facts::{Window, owner};
 use crate::lines::Lines;
-use crate::query::{grows_at, last_name};
+use crate::query::{grows_at, last_name, of_one_family};
 use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
 use crate::value::Value;
 
@@ -132,7 +132,7 @@ fn sizes(file: &Lines<'_>, site: &GrowSite) -> Vec<String> {
         let at_hand = match assignment.target.plain() {
             Some(_) => name.chars().all(|c| !c.is_lowercase()),
             None => {
-                class_of(&function).is_some_and(|class| is_of(file, class, &site.spot.function))
+                of_one_family(file, &function, &site.spot.function)
                     && text.starts_with("self.")
                     && site.container.starts_with("self.")
             }
@@ -148,20 +148,6 @@ fn sizes(file: &Lines<'_>, site: &GrowSite) -> Vec<String> {
     found.sort_by_key(|size| std::cmp::Reverse(shared(size)));
     found.truncate(MOST_SIZES);
     found
-}
-
-/// Whether a method is one of a class, or of one that is derived from it.
-fn is_of(file: &Lines<'_>, class: &str, method: &str) -> bool {
-    let Some(own) = class_of(method) else { return false };
-    let last = class.rsplit('.').next().unwrap_or(class);
-    let derived =
-        |known: &crate::index::Class| known.name == own && known.bases.iter().any(|base| base == last);
-    own == class || own.starts_with(&format!("{class}.")) || file.index.classes.iter().any(derived)
-}
-
-/// The class of a method by its qualified name.
-fn class_of(function: &str) -> Option<&str> {
-    function.rsplit_once('.').map(|(class, _)| class)
 }
 
 /// Lengths of the tails of a container that the file reads, as written: `WINDOW` of `values[-WINDOW:]`.

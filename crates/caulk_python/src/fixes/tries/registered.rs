@@ -5,9 +5,10 @@ use ruff_text_size::TextRange;
 use super::library::is_call_of;
 use super::places::above;
 use crate::edit::{insert, replace, starts_line};
-use crate::index::{CallRecord, Class, Scope, ScopeKind};
+use crate::index::{CallRecord, Scope, ScopeKind};
 use crate::lines::Lines;
 use crate::path::{Root, Step};
+use crate::query::of_one_family;
 use crate::sites::{EditTry, TryKind};
 
 /// A handle goes to those that an object removes: `self.handles.append(layer.register_forward_hook(f))`.
@@ -19,8 +20,7 @@ pub(super) fn kept_with_others(file: &Lines<'_>, call: &CallRecord) -> Option<Ed
     if !(name.starts_with("register_") && name.contains("hook")) || statement != call.range || !has_self {
         return None;
     }
-    let (class, _) = method.name.rsplit_once('.')?;
-    let handles = removed(file, class)?;
+    let handles = removed(file, &method.name)?;
     let edits = vec![
         insert(file, call.range.start(), format!("self.{handles}.append(")),
         insert(file, call.range.end(), ")"),
@@ -29,13 +29,13 @@ pub(super) fn kept_with_others(file: &Lines<'_>, call: &CallRecord) -> Option<Ed
     Some(EditTry { kind: TryKind::Release, description, edits })
 }
 
-/// The attribute whose elements a method removes: `for handle in self.handles: handle.remove()`, `self.handles.pop().remove()`.
-fn removed(file: &Lines<'_>, class: &str) -> Option<String> {
+/// The attribute whose elements a method of the class removes: `for handle in self.handles: handle.remove()`, `self.handles.pop().remove()`.
+fn removed(file: &Lines<'_>, method: &str) -> Option<String> {
     let removes = |call: &&CallRecord| {
         let function = file.index.function_name(call.place.scope);
         call.callee.last_name() == Some("remove")
             && call.arguments.is_empty()
-            && function.rsplit_once('.').is_some_and(|(own, _)| is_base(file, own, class))
+            && of_one_family(file, &function, method)
     };
     file.index.calls.iter().filter(removes).find_map(|call| {
         if let [Step::Attr(handles), Step::Attr(pop), Step::Call, Step::Attr(_)] =
@@ -51,12 +51,6 @@ fn removed(file: &Lines<'_>, class: &str) -> Option<String> {
             handles.chars().all(|c| c.is_alphanumeric() || c == '_').then(|| handles.to_owned())
         })
     })
-}
-
-/// Whether a class is another, or one that this is derived from.
-fn is_base(file: &Lines<'_>, base: &str, class: &str) -> bool {
-    let derived = |known: &Class| known.name == class && known.bases.iter().any(|known| known == base);
-    base == class || file.index.classes.iter().any(derived)
 }
 
 /// The method that is to run at the end takes itself off when it runs: `atexit.unregister(self.close)`.
