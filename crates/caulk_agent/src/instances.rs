@@ -3,6 +3,7 @@
 //! The contents of such instances may be held elsewhere as well, by a buffer of bounded size for example. A path to these
 //! leads to the buffer, so the instances themselves are searched for.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -38,6 +39,8 @@ const MOST_OWN: usize = 256;
 #[derive(Default)]
 pub(crate) struct Instances {
     counts: AddressMap<Count>,
+    /// Types whose objects are no instances of a class: containers, tensors.
+    others: AddressSet,
     in_use: u64,
     searches: u32,
     wait: u32,
@@ -86,10 +89,14 @@ impl Instances {
         for (class, tally) in census.types.iter().filter(|(_, tally)| tally.count >= FEWEST) {
             let known = before.get(class);
             let gained = known.map_or(0, |known| tally.count.saturating_sub(known.count));
-            let rises =
-                if gained >= LEAST { known.map_or(0, |known| known.rises).saturating_add(1) } else { 0 };
+            let rises = known.map_or(0, |known| match tally.count.cmp(&known.count) {
+                Ordering::Less => 0,
+                // What is made once in several censuses' time.
+                _ if gained < LEAST => known.rises,
+                _ => known.rises.saturating_add(1),
+            });
             self.counts.insert(*class, Count { count: tally.count, rises });
-            if rises >= RISES {
+            if rises >= RISES && !self.others.contains(class) {
                 rising.push((*class, gained));
             }
         }
@@ -97,7 +104,7 @@ impl Instances {
         if !grew || rising.is_empty() || self.wait > 0 {
             return Vec::new();
         }
-        let groups = sample(heap, &rising, young);
+        let groups = sample(heap, &rising, young, &mut self.others);
         self.searches += u32::from(!groups.is_empty());
         self.wait = match groups.is_empty() {
             true => 2,
@@ -108,14 +115,20 @@ impl Instances {
     }
 }
 
-/// Some instances of each class.
-fn sample(heap: &mut Heap<'_>, rising: &[(Address, u64)], young: &[Address]) -> Vec<Picked> {
+/// Some instances of each class. Types that are no classes join the `others`.
+fn sample(
+    heap: &mut Heap<'_>,
+    rising: &[(Address, u64)],
+    young: &[Address],
+    others: &mut AddressSet,
+) -> Vec<Picked> {
     let mut found: AddressMap<Vec<Address>> = rising.iter().map(|(class, _)| (*class, Vec::new())).collect();
     for object in young {
         let class = type_address(*object);
         let Some(objects) = found.get_mut(&class) else { continue };
         if objects.is_empty() && !is_instance(heap, *object) {
             found.remove(&class);
+            others.insert(class);
         } else {
             objects.push(*object);
         }

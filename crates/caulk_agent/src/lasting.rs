@@ -18,6 +18,7 @@ use crate::holders::{self, Path};
 use crate::label;
 use crate::replaced::size_of;
 use crate::suspects::{Place, Suspects};
+use crate::tee;
 use crate::torch::Torch;
 
 /// Objects that are searched for.
@@ -144,6 +145,8 @@ enum Role {
     Chain(Option<usize>),
     /// What is bound anew, with its length.
     Anew(ContainerKind, u64),
+    /// An iterator of `itertools.tee`, with the elements that wait for it.
+    Tee(u64),
 }
 
 impl Role {
@@ -151,6 +154,7 @@ impl Role {
         match self {
             Self::Followed => ContainerKind::List,
             Self::Chain(_) => ContainerKind::Chain,
+            Self::Tee(_) => ContainerKind::Queue,
             Self::Anew(kind, _) => *kind,
         }
     }
@@ -164,6 +168,9 @@ fn leads(
     suspects: &Suspects,
     tracker: &Tracker,
 ) -> Vec<Leads> {
+    if let Some(at) = path.nodes.iter().rposition(|node| heap.type_of(*node).shape == Shape::Tee) {
+        return vec![Leads { at, as_what: Role::Tee(tee::waiting(heap, path.nodes[at])) }];
+    }
     if let Some(at) = path.nodes.iter().rposition(|node| suspects.is_container(*node)) {
         return vec![Leads { at, as_what: Role::Followed }];
     }
@@ -190,7 +197,7 @@ fn describe(heap: &mut Heap<'_>, path: &Path, Leads { at, as_what }: &Leads, hea
     let mut traits = vec![Trait::Tensor];
     let length = match as_what {
         Role::Followed => return Some(By::Container(object)),
-        Role::Anew(_, length) => *length,
+        Role::Anew(_, length) | Role::Tee(length) => *length,
         Role::Chain(steps) => {
             let known = || heads.iter().find(|head| head.object == object).map(|head| head.link.clone());
             let link =

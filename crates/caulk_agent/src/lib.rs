@@ -49,6 +49,7 @@ mod sharing;
 mod stopwatch;
 mod suspects;
 mod symbols;
+mod tee;
 mod torch;
 mod trace;
 

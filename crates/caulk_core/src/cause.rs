@@ -15,6 +15,8 @@ pub enum Why {
     MoreFigures,
     /// Artists pile up on one Axes.
     MoreArtists,
+    /// An iterator of `itertools.tee` is read more slowly than another.
+    Lags,
     /// It is full at so many elements.
     Fills {
         /// The elements.

@@ -9,7 +9,7 @@ mod located;
 
 pub(crate) use located::Located;
 
-use called::{registered_at_exit, started_thread};
+use called::{registered_at_exit, split, started_thread};
 use located::{REGISTERING, add_place};
 
 use crate::claim::Witness;
@@ -63,6 +63,9 @@ pub(crate) fn locate(
     }
     if is_active_threads(holder) {
         return started_thread(files, process, id);
+    }
+    if is_tee(holder) {
+        return split(files, process, holder);
     }
     let names = name::names(holder);
     let empty = Vec::new();
@@ -176,6 +179,11 @@ pub(crate) fn is_of_pyplot(holder: &Holder) -> bool {
 /// Does the interpreter keep it, to run it at exit?
 pub(crate) fn is_at_exit(holder: &Holder) -> bool {
     matches!(holder.path.as_slice(), [module] if module.kind == StepKind::Module && module.name == "atexit")
+}
+
+/// Is it an iterator of `itertools.tee`?
+pub(crate) fn is_tee(holder: &Holder) -> bool {
+    holder.path.last().is_some_and(|step| step.type_name == "itertools._tee")
 }
 
 /// Is it the table of running threads of `threading`?

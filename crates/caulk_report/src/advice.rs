@@ -60,6 +60,9 @@ fn words(advice: &Advice) -> String {
         Advice::CutChain => {
             "keep of the object before only what is needed of it (a number, say), or let go of what it refers to itself"
         }
+        Advice::ReadInStep => {
+            "read as many elements of this iterator as of the others, or give each a source of its own"
+        }
         Advice::LastRows => {
             "keep the last rows alone (`x = x[-most:].clone()`), or a mean or another summary that is updated"
         }

@@ -41,6 +41,8 @@ pub(crate) enum Shape {
     Code,
     Exception,
     LruCache,
+    /// An iterator of `itertools.tee`.
+    Tee,
     /// `io.BytesIO`.
     Stream,
     /// `io.StringIO`.
@@ -58,7 +60,7 @@ impl Shape {
             Self::Dict => ContainerKind::Dict,
             Self::Set => ContainerKind::Set,
             Self::Deque => ContainerKind::Deque,
-            Self::SimpleQueue => ContainerKind::Queue,
+            Self::SimpleQueue | Self::Tee => ContainerKind::Queue,
             Self::Buffer | Self::Items => ContainerKind::Buffer,
             _ => ContainerKind::List,
         }
@@ -84,6 +86,7 @@ pub(super) struct KnownTypes {
     array: Address,
     simple_queue: Address,
     lru_cache: Address,
+    tee: Address,
     streams: [Address; 2],
     exporters: [Address; 3],
     pub(super) tensor: Address,
@@ -108,6 +111,7 @@ impl KnownTypes {
             array: find("array", "array"),
             simple_queue: find("_queue", "SimpleQueue"),
             lru_cache: find("functools", "_lru_cache_wrapper"),
+            tee: find("itertools", "_tee"),
             streams: ["BytesIO", "StringIO"].map(|name| find("_io", name)),
             exporters: [("mmap", "mmap"), ("_ctypes", "Array"), ("_ctypes", "Structure")]
                 .map(|(module, name)| find(module, name)),
@@ -163,6 +167,7 @@ impl KnownTypes {
             (self.ndarray, Shape::Array),
             (self.array, Shape::Items),
             (self.lru_cache, Shape::LruCache),
+            (self.tee, Shape::Tee),
             (self.frame, Shape::Frame),
             (self.generators[0], Shape::Generator),
             (self.generators[1], Shape::Generator),

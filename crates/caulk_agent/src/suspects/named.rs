@@ -11,10 +11,11 @@ use crate::chain;
 use crate::channel::Channel;
 use crate::frames;
 use crate::graphs::{self, KeptGraph};
-use crate::heap::{Address, AddressMap, AddressSet, Heap, type_address};
+use crate::heap::{Address, AddressMap, AddressSet, Heap, Shape, type_address};
 use crate::heap_profile::Sampler;
 use crate::label::{self, Label};
 use crate::replaced::{self, Renewed};
+use crate::tee;
 
 impl Suspects {
     /// Objects in which graphs are kept: the next census says whether they are alive.
@@ -64,8 +65,10 @@ impl Suspects {
                 None => None,
             };
             let Some(value) = value else { continue };
-            if item.kind == ContainerKind::Chain {
-                let head = value.as_ptr() as Address;
+            let head = value.as_ptr() as Address;
+            if heap.type_of(head).shape == Shape::Tee {
+                item.take_size(tee::waiting(heap, head), boundary, channel);
+            } else if item.kind == ContainerKind::Chain {
                 heap.keep([head]);
                 if let Some(length) = chain::length(heap, head) {
                     item.take_size(length, boundary, channel);

@@ -1,5 +1,6 @@
 //! Lines that the source shows by the calls in them: what grows is a table of Python's own.
 
+use caulk_core::wire::Holder;
 use caulk_python::Call;
 
 use super::located::Located;
@@ -43,6 +44,18 @@ pub(super) fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Op
         calls.map(move |call| (*path, source.clone(), call))
     });
     first(calls)
+}
+
+/// The line that splits an iterator in two: in the file that binds the name, else in any.
+pub(super) fn split(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Option<Located> {
+    let others = process.files().into_iter().filter(|path| *path != holder.file);
+    let all = std::iter::once(holder.file.as_str()).chain(others);
+    let sources: Vec<(&str, Source)> = all.filter_map(|path| Some((path, files.source(path)?))).collect();
+    let calls = sources.iter().flat_map(|(path, source)| {
+        let calls = source.lines().calls("tee").into_iter();
+        calls.map(move |call| (*path, source.clone(), call))
+    });
+    Some(Located { container: holder.expression.clone(), ..first(calls)? })
 }
 
 /// The first of some calls: the line, if it is the only one.

@@ -12,7 +12,7 @@ use crate::class::value_share;
 use crate::files::Files;
 use crate::growth::counts_often;
 use crate::judged::Judged;
-use crate::place::{is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot};
+use crate::place::{is_at_exit, is_of_drawing, is_of_optimizer, is_of_pyplot, is_tee};
 use crate::process::Process;
 use crate::units::Scale;
 use crate::{pinned, remedy};
@@ -112,6 +112,8 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(Why, Advice)> {
         Some((Why::MoreParameters, Advice::FewerParameters))
     } else if is_at_exit(holder) {
         Some((Why::Class, Advice::FewerAtExit))
+    } else if is_tee(holder) {
+        Some((Why::Lags, Advice::ReadInStep))
     } else if class != LeakClass::FigureNotClosed {
         None
     } else if is_of_drawing(holder) {
