@@ -61,7 +61,7 @@ fn words(advice: &Advice) -> String {
             "keep of the object before only what is needed of it (a number, say), or let go of what it refers to itself"
         }
         Advice::ReadInStep => {
-            "read as many elements of this iterator as of the others, or give each a source of its own"
+            "read as many elements of this iterator as of the others, or make each from a separate source"
         }
         Advice::LastRows => {
             "keep the last rows alone (`x = x[-most:].clone()`), or a mean or another summary that is updated"

@@ -167,7 +167,9 @@ fn why(facts: &Grows) -> String {
             "an optimizer is given other parameters, and keeps its state for each that it ever had".to_owned()
         }
         Why::MoreFigures => "figures are drawn and kept".to_owned(),
-        Why::Lags => "`itertools.tee` keeps what another iterator has read until this one has read it, too".to_owned(),
+        Why::Lags => {
+            "`itertools.tee` keeps what another iterator has read until this one has read it, too".to_owned()
+        }
         Why::MoreArtists => "what was drawn on the same Axes before stays, and is drawn again".to_owned(),
         Why::Fills { most, bytes } => {
             let bytes = bytes.map_or_else(String::new, |bytes| format!(" and keeps {}", Bytes(bytes)));
