@@ -1,7 +1,8 @@
 //! Things that are made again and again and never given back: closed, joined, released, stopped.
 
-use caulk_python::program::{CallFact, Root};
+use caulk_python::program::{CallFact, Growth, Guards, Root, Value};
 
+use crate::classify::{Purpose, keyed};
 use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::proven::of_call;
@@ -26,7 +27,7 @@ pub(crate) fn piling(
     let back = given_back(cx, kind.given_back);
     let mut found: Vec<(CallFact, Exposure)> = Vec::new();
     for made in cx.analysis.calls(kind.made) {
-        if made.root == Root::Test || !counts(&made) || reaches(cx, &made, &back) {
+        if made.root == Root::Test || !counts(&made) || reaches(cx, &made, &back) || comes_back(cx, &made) {
             continue;
         }
         let duration = cx.analysis.piling(&made, std::iter::empty());
@@ -77,6 +78,25 @@ pub(crate) fn reaches(cx: &Context<'_>, made: &CallFact, calls: &[CallFact]) -> 
             .into_iter()
             .any(|value| cx.analysis.resources(value).iter().any(|object| objects.contains(object)))
     })
+}
+
+/// Whether what is made where its key is missing is found under that key later: keys come back.
+pub(crate) fn comes_back(cx: &Context<'_>, made: &CallFact) -> bool {
+    if !made.guards.has(Guards::MISSING) {
+        return false;
+    }
+    let objects = cx.analysis.resources(&made.result);
+    let holds = |value: &Value| cx.analysis.resources(value).iter().any(|object| objects.contains(object));
+    let mut stored = cx
+        .analysis
+        .growths()
+        .iter()
+        .filter(|growth| growth.how == Growth::Store)
+        .flat_map(|growth| growth.cases.iter().map(move |case| (growth, case)))
+        .filter(|(growth, case)| made.at.is_in(growth.statement) || holds(&case.value))
+        .peekable();
+    stored.peek().is_some()
+        && stored.all(|(growth, case)| keyed(cx.analysis, growth, case) == Purpose::Finite)
 }
 
 /// One finding for each place.

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::exposure::{Exposure, Pace};
 use crate::fixes;
 use crate::proven::of_call;
-use crate::resource::{given_back, keep_worst, reaches};
+use crate::resource::{comes_back, given_back, keep_worst, reaches};
 use crate::rule::Rule;
 use crate::source;
 use crate::twins::Cause;
@@ -92,7 +92,7 @@ fn figures(cx: &Context<'_>) -> Vec<(CallFact, Exposure)> {
     let unnamed: Vec<&CallFact> = closing.iter().filter(|call| closes_any(cx, call)).collect();
     let mut found = Vec::new();
     for made in making.iter().cloned() {
-        let closed = reaches(cx, &made, &closing) || logged(cx, &made, &logging);
+        let closed = reaches(cx, &made, &closing) || logged(cx, &made, &logging) || comes_back(cx, &made);
         if made.root == Root::Test || closed || is_named(cx, &made) || draws_elsewhere(cx, &made) {
             continue;
         }

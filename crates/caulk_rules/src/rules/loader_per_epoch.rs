@@ -1,15 +1,13 @@
 //! Loaders with workers that are made anew in every epoch.
 
 use caulk_core::{Certainty, LeakClass, Proof, Scope};
-use caulk_python::program::{
-    CallFact, GrowthFact, Guards, Kinds, Literal, LoopId, LoopKind, Root, Traits, Value,
-};
+use caulk_python::program::{CallFact, GrowthFact, Kinds, Literal, LoopId, LoopKind, Root, Traits, Value};
 
 use crate::advice::advice;
-use crate::classify::{Purpose, keyed};
 use crate::context::Context;
 use crate::exposure::Exposure;
 use crate::proven::repeats_through;
+use crate::resource::comes_back;
 use crate::rule::Rule;
 use crate::rules::worker_copy_on_write::has_workers;
 use crate::source::callee;
@@ -29,7 +27,7 @@ fn check(cx: &mut Context<'_>) {
         if made.root == Root::Test || !has_workers(cx, &made) || seen.contains(&made.at) {
             continue;
         }
-        if made.guards.has(Guards::MISSING) && comes_back(cx, &made, growths) {
+        if comes_back(cx, &made) {
             continue;
         }
         if let Some(epochs) = epochs_around(cx, &made) {
@@ -38,14 +36,6 @@ fn check(cx: &mut Context<'_>) {
             report(cx, &made, epochs, kept);
         }
     }
-}
-
-/// Whether a loader that is made where its key is missing is found under that key later.
-fn comes_back(cx: &Context<'_>, made: &CallFact, growths: &[GrowthFact]) -> bool {
-    let stored = growths.iter().filter(|growth| made.at.is_in(growth.statement));
-    stored
-        .flat_map(|growth| growth.cases.iter().map(move |case| keyed(cx.analysis, growth, case)))
-        .all(|purpose| purpose == Purpose::Finite)
 }
 
 /// The epochs in which the same loader is made again.
