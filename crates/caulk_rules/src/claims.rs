@@ -124,6 +124,13 @@ impl Judge<'_> {
             if one.is_known() != two.is_known() {
                 return if one.is_known() { worst } else { other };
             }
+            // Nor does an object that is emptied silence another one of the class.
+            let emptied = |case: &GrowthCase| self.analysis.is_emptied_beside(case.object, &case.duration);
+            if let (first, second) = (emptied(worst.1), emptied(other.1))
+                && first != second
+            {
+                return if first { other } else { worst };
+            }
             if one.class < two.class || same && one.exposure.worse(two.exposure) == one.exposure {
                 worst
             } else {
@@ -195,7 +202,7 @@ impl Judge<'_> {
 
     /// Whether something happens while a loop of a function is under way.
     fn is_called_from(&self, owner: FunctionId, duration: &Duration) -> bool {
-        let handed = matches!(duration.root, Root::Framework([LoopId::CALLBACKS]));
+        let handed = matches!(duration.root, Root::Framework([LoopId::CALLBACKS, ..]));
         !handed && duration.around.iter().any(|id| self.analysis.a_loop(*id).function == Some(owner))
     }
 
@@ -208,7 +215,7 @@ impl Judge<'_> {
     /// Whether hooks fill a variable of a function that removes them itself, after what it does once.
     fn is_of_one_pass(&self, case: &GrowthCase, holder: Holder) -> bool {
         let Holder::Closure(owner, _) = holder else { return false };
-        matches!(case.duration.root, Root::Framework([LoopId::CALLBACKS]))
+        matches!(case.duration.root, Root::Framework([LoopId::CALLBACKS, ..]))
             && self.removals.iter().any(|removal| removal.function == owner)
             && !self.analysis.loops(owner).any(|id| self.analysis.repeats(id))
     }

@@ -45,7 +45,7 @@ pub(crate) fn is_limited(case: &GrowthCase) -> bool {
 /// of folds that a cross-validation has.
 pub(crate) fn is_short_lived(analysis: &Analysis, case: &GrowthCase) -> bool {
     let births = analysis.births(case.object);
-    let handed = matches!(case.duration.root, Root::Framework([LoopId::CALLBACKS]));
+    let handed = matches!(case.duration.root, Root::Framework([LoopId::CALLBACKS, ..]));
     let goes_with_owner = handed
         && !births.is_empty()
         && births.iter().all(|chain| chain.iter().any(|id| analysis.repeats(*id)));

@@ -163,8 +163,9 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
     if weight == Weight::Host && !often {
         proof.kind = proof.kind.min(Certainty::Likely);
     }
-    // Selected entries are kept on purpose, to be shown or used at the end.
-    if sampled {
+    let fix = bound(cx, kept).filter(|_| named);
+    // Selected entries are kept on purpose, to be shown or used at the end, unless the last ones alone are used.
+    if sampled && !source::is_read_at_its_end(cx.project(), kept.growth.container) {
         proof.repeats = Certainty::Assumed;
     }
     if chosen {
@@ -184,6 +185,5 @@ pub(crate) fn history(cx: &Context<'_>, kept: &Claim, what: &str) -> Option<Told
     let limit = window.map_or(String::new(), |window| format!("; nothing reads `{}`", window.expression));
     let message =
         format!("{what} `{container}` gathers {}: it grows {}{limit}", weight.words(), kept.exposure.words());
-    let fix = bound(cx, kept).filter(|_| named);
     Some(Told { proof, message, note: "added here", fix })
 }

@@ -126,6 +126,64 @@ pub(crate) fn expression_at(project: &Project, at: Location) -> Option<&Expr> {
     search.found
 }
 
+/// Whether a file reads no more of a list than its last elements and its length: `rows[-4:]`, `len(rows)`.
+pub(crate) fn is_read_at_its_end(project: &Project, list: Location) -> bool {
+    struct Reads<'a> {
+        project: &'a Project,
+        file: FileId,
+        list: &'a str,
+        ends: bool,
+        others: bool,
+    }
+    impl Reads<'_> {
+        fn is_list(&self, expr: &Expr) -> bool {
+            self.project.text(located(self.file, expr)) == self.list
+        }
+    }
+    impl<'a> Visitor<'a> for Reads<'a> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            match expr {
+                Expr::Subscript(part) if self.is_list(&part.value) => match &*part.slice {
+                    Expr::Slice(slice)
+                        if slice.upper.is_none()
+                            && slice.lower.as_deref().is_some_and(Expr::is_unary_op_expr) =>
+                    {
+                        self.ends = true;
+                    }
+                    _ => self.others = true,
+                },
+                Expr::Call(call) if last_name(&call.func) == Some("len") => {
+                    for argument in &call.arguments.args {
+                        if !self.is_list(argument) {
+                            self.visit_expr(argument);
+                        }
+                    }
+                }
+                Expr::Call(call) => {
+                    let added =
+                        call.func.as_attribute_expr().is_some_and(|method| self.is_list(&method.value));
+                    if !added || !matches!(last_name(&call.func), Some("append" | "extend")) {
+                        self.visit_expr(&call.func);
+                    }
+                    self.visit_arguments(&call.arguments);
+                }
+                Expr::Attribute(_) | Expr::Name(_) if self.is_list(expr) => {
+                    let bound = match expr {
+                        Expr::Attribute(attribute) => attribute.ctx,
+                        Expr::Name(name) => name.ctx,
+                        _ => return,
+                    };
+                    self.others |= bound.is_load();
+                }
+                _ => visitor::walk_expr(self, expr),
+            }
+        }
+    }
+    let mut reads = Reads { project, file: list.file, list: project.text(list), ends: false, others: false };
+    reads.visit_body(&project.file(list.file).tree().body);
+    reads.ends && !reads.others
+}
+
 /// What a call is a call of, as it is written.
 pub(crate) fn callee(project: &Project, call: Location) -> String {
     match expression_at(project, call) {

@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::flow::event::{Event, Guards, LoopKind, Place, Release, Root, What};
-use crate::flow::heap::Shape;
+use crate::flow::heap::{Maker, Shape};
 use crate::flow::ids::{ActivationId, FunctionId, LoopId, ObjectId, PlaceId};
 use crate::flow::run::Run;
 use crate::project::Location;
@@ -91,9 +91,9 @@ pub(crate) struct Lifetimes {
     spans: FxHashMap<ObjectId, Vec<Chain>>,
     /// Where objects are made that functions empty which nobody in the project calls, with these functions.
     pub left_to_users: FxHashSet<(Location, FunctionId)>,
-    /// Where objects are made that a loop of the program's empties again and again: between calls of a callback, too,
-    /// which are in no loop of the program's.
-    emptied_again: FxHashSet<Location>,
+    /// Objects that a loop of the program's empties again and again, by where they are made: between calls of a callback,
+    /// too, which are in no loop of the program's.
+    emptied_again: FxHashMap<Location, Vec<ObjectId>>,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,
     pub resets: FxHashMap<PlaceId, Vec<Released>>,
     /// Loops in which a backward pass or an optimizer step happens.
@@ -161,9 +161,15 @@ impl Lifetimes {
                 .extend(made.into_iter().flat_map(|at| functions.clone().map(move |by| (at, by))));
         }
         let emptied = lifetimes.releases.iter();
-        let emptied =
-            emptied.filter(|(_, releases)| releases.iter().any(|one| lifetimes.empties_again(run, one)));
-        lifetimes.emptied_again = emptied.filter_map(|(id, _)| run.heap.get(*id).at).collect();
+        let emptied = emptied
+            .filter(|(id, releases)| releases.iter().any(|one| lifetimes.empties_again(run, **id, one)));
+        let mut emptied_again: FxHashMap<Location, Vec<ObjectId>> = FxHashMap::default();
+        for (id, _) in emptied {
+            if let Some(made) = run.heap.get(*id).at {
+                emptied_again.entry(made).or_default().push(*id);
+            }
+        }
+        lifetimes.emptied_again = emptied_again;
         lifetimes.spans = lifetimes.births.keys().map(|id| (*id, lifetimes.births_of(run, *id))).collect();
         lifetimes
     }
@@ -275,7 +281,7 @@ impl Lifetimes {
         let releases = self.releases.get(&object).unwrap_or(&nothing);
         let anew = made_in(run, activation, object);
         let mut durations = self.durations(run, activation, event, births, anew, releases);
-        if run.heap.get(object).at.is_some_and(|made| self.emptied_again.contains(&made)) {
+        if self.is_emptied_again(run, object) {
             durations.retain(|duration| !is_called_back(duration.root));
         }
         let owner = only_owner(run, object);
@@ -284,6 +290,15 @@ impl Lifetimes {
                 anew.is_some() || owner.is_some_and(|owner| self.is_made_by_caller(run, activation, owner));
         }
         durations
+    }
+
+    /// Whether a loop of the program's empties an object again and again, or one of the same line whose owner is not known.
+    fn is_emptied_again(&self, run: &Run, object: ObjectId) -> bool {
+        let made = run.heap.get(object).at.and_then(|made| self.emptied_again.get(&made));
+        let same = |emptied: &ObjectId| {
+            *emptied == object || !is_of_known(run, *emptied) || !is_of_known(run, object)
+        };
+        made.is_some_and(|emptied| emptied.iter().any(same))
     }
 
     /// Whether a function made an object that is calling this one, by the first way that leads here.
@@ -428,9 +443,11 @@ impl Lifetimes {
     }
 
     /// Whether the program empties something again and again.
-    fn empties_again(&self, run: &Run, release: &Released) -> bool {
-        matches!(release.how, Release::Clear | Release::Rebind)
-            && release.root == Root::Module
+    fn empties_again(&self, run: &Run, object: ObjectId, release: &Released) -> bool {
+        // Who takes one element after another from a queue may be slower than who fills it.
+        let taken = release.how == Release::Remove && run.heap.shape(object) != Shape::Queue;
+        (taken || matches!(release.how, Release::Clear | Release::Rebind))
+            && release.root != Root::Test
             && release.chain.iter().any(|id| self.repeats(run, *id))
     }
 
@@ -445,6 +462,21 @@ impl Lifetimes {
             LoopKind::Times(_) | LoopKind::Parts => false,
         }
     }
+}
+
+/// Whether an object is made by a method of an object that the program makes, and not by those of objects that anybody might
+/// make.
+fn is_of_known(run: &Run, mut object: ObjectId) -> bool {
+    for _ in 0..MAX_NESTED {
+        let Maker::Receiver(owner) = run.heap.get(object).maker else { break };
+        let made = run.heap.get(owner);
+        match made.maker {
+            _ if made.at.is_none() => return false,
+            Maker::Receiver(_) => object = owner,
+            _ => return true,
+        }
+    }
+    false
 }
 
 /// Whether a library calls it whenever it likes.

@@ -78,6 +78,26 @@ pub(crate) struct Collation {
     in_workers: bool,
 }
 
+/// A function that is registered as a hook of a module.
+#[derive(Debug, Clone)]
+pub(crate) struct Hooked {
+    /// Who registers it.
+    by: FunctionId,
+    /// What it is called with.
+    arguments: Vec<Value>,
+    /// Nobody keeps the handle that removes it.
+    dropped: bool,
+}
+
+/// Whether graphs are recorded where a function applies models.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Applies {
+    /// They are, at some call.
+    recording: bool,
+    /// They are not, at some call.
+    without: bool,
+}
+
 /// The state of the interpreter; what is left at the end is the analysis.
 pub(crate) struct Machine<'p> {
     pub(crate) project: &'p Project,
@@ -109,10 +129,10 @@ pub(crate) struct Machine<'p> {
     pub(crate) handed: FxHashSet<ObjectId>,
     /// What puts the samples of a batch together: what a sample is, and whether workers do it.
     collates: FxHashMap<ObjectId, Collation>,
-    /// What hooks are called with, and which function registered them.
-    hooks: FxHashMap<ObjectId, (FunctionId, Vec<Value>)>,
-    /// Functions that apply models, and whether any of them records graphs then.
-    applies: FxHashMap<FunctionId, bool>,
+    /// Functions that are registered as hooks of modules.
+    hooks: FxHashMap<ObjectId, Hooked>,
+    /// Functions that apply models, and how.
+    applies: FxHashMap<FunctionId, Applies>,
     /// Objects that keep another one made at the same line, with the places that hold them.
     linked: FxHashMap<ObjectId, FxHashSet<ObjectId>>,
     /// Attributes of objects nobody knows that are emptied or bound anew.

@@ -315,7 +315,7 @@ pub struct Value {
     /// What matters about it.
     pub traits: Traits,
     /// The objects it may refer to.
-    pub objects: Few<ObjectId, 6>,
+    pub objects: Few<ObjectId, 10>,
     /// Places that it was computed from by differentiable operations.
     pub carried: Few<PlaceId, 10>,
     /// The constant that it is.
@@ -329,7 +329,7 @@ impl Value {
     pub const NOTHING: Self = Self {
         kinds: Kinds::NONE_OF_ALL,
         traits: Traits::NONE_OF_ALL,
-        objects: Few { len: 0, cut: false, items: [ObjectId::ZERO; 6] },
+        objects: Few { len: 0, cut: false, items: [ObjectId::ZERO; 10] },
         carried: Few { len: 0, cut: false, items: [PlaceId(0); 10] },
         literal: Literal::Any,
         origin: None,

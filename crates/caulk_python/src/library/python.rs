@@ -100,7 +100,7 @@ pub(super) const TABLE: &[Entry] = &[
     gives("copy.copy", Gives::Same),
     gives("copy.deepcopy", Gives::Copied),
     gives("itertools.chain", Gives::Zipped),
-    gives("itertools.cycle", Gives::Elements),
+    noted("itertools.cycle", Gives::Elements),
     gives("itertools.islice", Gives::Elements),
     gives("itertools.count", Gives::Range),
     gives("itertools.*", Gives::Unknown),

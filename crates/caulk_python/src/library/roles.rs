@@ -330,7 +330,7 @@ impl<'a, I: Iterator<Item = &'a str>> LastWord<'a> for I {
 pub(crate) fn hook_arguments(register: &str) -> &'static [Kinds] {
     const TENSORS: Kinds = Kinds::TENSOR.with(Kinds::UNKNOWN);
     match register {
-        "register_forward_hook" | "register_module_forward_hook" => &[Kinds::MODULE, TENSORS, TENSORS],
+        "register_forward_hook" | "register_module_forward_hook" => &[Kinds::MODULE, TENSORS, Kinds::TENSOR],
         "register_forward_pre_hook" | "register_module_forward_pre_hook" => &[Kinds::MODULE, TENSORS],
         _ => &[],
     }

@@ -90,7 +90,8 @@ impl Machine<'_> {
         stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || self.run_body(&mut frame));
         self.depth -= 1;
         for event in frame.events.iter().filter(|event| matches!(event.what, What::Forward)) {
-            *self.applies.entry(function).or_default() |= event.recording;
+            let applies = self.applies.entry(function).or_default();
+            *(if event.recording { &mut applies.recording } else { &mut applies.without }) = true;
         }
         if self.scopes.function(function).yields {
             self.generators.extend(frame.result.objects.iter().map(|iterator| (iterator, id)));

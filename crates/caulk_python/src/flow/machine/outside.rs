@@ -5,11 +5,11 @@ use ruff_text_size::Ranged;
 
 use crate::flow::event::What;
 use crate::flow::heap::Shape;
-use crate::flow::machine::Machine;
 use crate::flow::machine::called::Called;
 use crate::flow::machine::calls::Given;
 use crate::flow::machine::expressions::inherit;
 use crate::flow::machine::frame::Frame;
+use crate::flow::machine::{Hooked, Machine};
 use crate::flow::scopes::located;
 use crate::flow::symbols::Symbol;
 use crate::flow::syntax::last_name;
@@ -197,7 +197,7 @@ impl<'p> Machine<'p> {
             let Some(entry) = self.library.entry(&name) else { continue };
             if entry.gives == Gives::Handle {
                 self.hand_over(given);
-                self.hook(f, method, given);
+                self.hook(f, method, given, call);
             }
             let result =
                 self.result(f, entry.gives, Called { receiver: &receiver, given, name: &name, call });
@@ -314,7 +314,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Functions that are called with what a module is given and gives.
-    fn hook(&mut self, f: &Frame, register: &str, given: &Given) {
+    fn hook(&mut self, f: &Frame, register: &str, given: &Given, call: &ast::ExprCall) {
         let graph = if f.recording { Traits::GRAPH } else { Traits::NONE_OF_ALL };
         let arguments: Vec<Value> = roles::hook_arguments(register)
             .iter()
@@ -324,8 +324,10 @@ impl<'p> Machine<'p> {
                 Value::of(*kinds).with(tensors)
             })
             .collect();
+        let dropped = located(f.file, call).range == f.statement.range;
         for object in given.first().objects.iter() {
-            self.hooks.insert(object, (f.function, arguments.clone()));
+            let hooked = Hooked { by: f.function, arguments: arguments.clone(), dropped };
+            self.hooks.insert(object, hooked);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::flow::event::Root;
+use crate::flow::event::{Root, What};
 use crate::flow::heap::{Maker, Shape};
 use crate::flow::ids::{ClassId, FunctionId, LoopId, ObjectId};
 use crate::flow::machine::attributes::MethodKind;
@@ -13,6 +13,8 @@ use crate::flow::value::{Kinds, Literal, Traits, Value};
 use crate::library::roles::{HOOKS, Hook};
 
 const CALLBACKS: &[LoopId] = &[LoopId::CALLBACKS];
+/// Called back at every step of a training.
+const AT_STEPS: &[LoopId] = &[LoopId::CALLBACKS, LoopId::EPOCHS, LoopId::STEPS];
 
 impl Machine<'_> {
     pub(crate) fn run_roots(&mut self) {
@@ -252,19 +254,21 @@ impl Machine<'_> {
     fn run_handed(&mut self) {
         let mut handed: Vec<ObjectId> = self.handed.iter().copied().collect();
         handed.sort_unstable();
+        let trains = self.trains();
         for object in handed {
             if self.collates(object) {
                 continue;
             }
-            let arguments = self.hook_arguments(object);
             match self.heap.shape(object) {
                 Shape::Function(id, closure) => {
-                    let root = self.handed_root(id);
+                    let root = self.handed_root(object, id, trains);
+                    let arguments = self.hook_arguments(object, root);
                     self.run_function(object, id, closure, &arguments, root);
                 }
                 Shape::Method(function, receiver) => {
                     let Shape::Function(id, _) = self.heap.shape(function) else { continue };
-                    let root = self.handed_root(id);
+                    let root = self.handed_root(object, id, trains);
+                    let arguments = self.hook_arguments(object, root);
                     self.run_given(function, receiver, &arguments, root, true);
                 }
                 _ => {}
@@ -288,17 +292,44 @@ impl Machine<'_> {
         self.activate(outermost(id, closure), given, Some(root));
     }
 
-    /// What a hook is called with; without graphs where the function that registered it applies models without.
-    fn hook_arguments(&self, object: ObjectId) -> Vec<Value> {
-        let Some((function, arguments)) = self.hooks.get(&object) else { return Vec::new() };
-        if self.applies.get(function) == Some(&false) {
-            return arguments.iter().map(|value| value.detached()).collect();
+    /// What a hook is called with; without graphs where the function that registered it applies models without, or where
+    /// nobody knows whose hook it is: a teacher is applied without graphs beside the student.
+    fn hook_arguments(&self, object: ObjectId, root: Root) -> Vec<Value> {
+        let Some(hooked) = self.hooks.get(&object) else { return Vec::new() };
+        let without = self.applies.get(&hooked.by).is_some_and(|applies| !applies.recording);
+        if without || self.applies.values().any(|applies| applies.recording && applies.without) {
+            return hooked.arguments.iter().map(|value| value.detached()).collect();
         }
-        arguments.clone()
+        // What a model that is trained gives has a graph.
+        let proved = |value: &Value| if value.carries_graph() { value.with(Traits::PROVED) } else { *value };
+        let trained = root == Root::Framework(AT_STEPS);
+        hooked.arguments.iter().map(|value| if trained { proved(value) } else { *value }).collect()
     }
 
-    fn handed_root(&self, function: FunctionId) -> Root {
-        if self.is_test(function) { Root::Test } else { Root::Framework(CALLBACKS) }
+    fn handed_root(&self, object: ObjectId, function: FunctionId, trains: bool) -> Root {
+        let stays = || self.hooks.get(&object).is_some_and(|hooked| hooked.dropped && self.is_met(hooked.by));
+        match self.is_test(function) {
+            true => Root::Test,
+            // Nobody can remove it: each step that applies the model calls it.
+            false if trains && stays() => Root::Framework(AT_STEPS),
+            false => Root::Framework(CALLBACKS),
+        }
+    }
+
+    /// Whether the project calls a function.
+    fn is_met(&self, function: FunctionId) -> bool {
+        let known = self.per_function.get(&function).into_iter().flatten();
+        known.into_iter().any(|id| matches!(self.activations[id.0 as usize].root, None | Some(Root::Module)))
+    }
+
+    /// Whether the project itself calls a backward pass.
+    fn trains(&self) -> bool {
+        let backward = ["torch.Tensor.backward", "torch.autograd.backward"];
+        let names: Vec<Symbol> = backward.iter().filter_map(|name| self.symbols.find(name)).collect();
+        self.activations.iter().filter(|activation| activation.root != Some(Root::Test)).any(|activation| {
+            let mut events = activation.events.iter();
+            events.any(|event| matches!(event.what, What::Library { name, .. } if names.contains(&name)))
+        })
     }
 
     /// The rest: first what no call names, then whatever is left.
