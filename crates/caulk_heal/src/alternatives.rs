@@ -35,6 +35,8 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
     found.retain(|one| graphs || finding.class.group() == Group::Graph || !is_about_graphs(one));
     found.retain(|one| is_about_views(finding.class) || !copies(one));
     found.retain(|one| are_small(finding) || !makes_numbers(one));
+    // A function is no tensor, whatever it keeps.
+    found.retain(|one| finding.class != LeakClass::CallbackKeepsTensor || one.kind != TryKind::Value);
     found.retain(|one| is_about_workers(finding.class) || one.kind != TryKind::Array);
     found.retain(|one| finding.class == LeakClass::ReferenceCycle || one.kind != TryKind::Collect);
     let found = by_turns(found, &order(finding.class.group()));
@@ -132,7 +134,7 @@ const NUMBER: f64 = 1024.0;
 
 /// Whether each element may be one number. True if a graph is behind it, or the count is unknown.
 fn are_small(finding: &Finding) -> bool {
-    let Cause::Grows(grows) = &finding.cause else { return true };
+    let Cause::Grows(grows) = &finding.cause else { return finding.class.group() == Group::Graph };
     let graphs = finding.pinned.as_ref().is_some_and(|pinned| pinned.graph_nodes > 0);
     graphs || grows.elements <= 0.0 || grows.rate.bytes <= NUMBER * grows.elements
 }

@@ -68,7 +68,12 @@ pub(super) fn takes_out(file: &Lines<'_>, site: &GrowSite) -> Option<EditTry> {
     let op = file.index.ops.get(site.op).filter(|_| !site.element)?;
     let kept = &site.container;
     let line = match site.kind {
-        GrowKind::Subscript | GrowKind::SetDefault => format!("{kept}.pop({}, None)", site.key.as_ref()?),
+        // A key that is the length is another one by then.
+        GrowKind::Subscript | GrowKind::SetDefault => {
+            let key = site.key.as_ref().filter(|key| !key.contains("len("))?;
+            let bare = key.contains(',') && !key.starts_with('(');
+            if bare { format!("{kept}.pop(({key}), None)") } else { format!("{kept}.pop({key}, None)") }
+        }
         GrowKind::Add => format!("{kept}.discard({})", site.value.as_ref()?.text),
         _ => return None,
     };
