@@ -96,12 +96,18 @@ fn of_site(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
     let mut found: Vec<EditTry> = unread::not_kept(file, site).into_iter().collect();
     found.extend(careful.into_iter().filter_map(|(kind, fix)| Some(of_fix(kind, fix?))));
     found.extend(stored::values(file, site));
-    found.extend(caches::bounded(file, site));
+    let is_cache = caches::is_cache(file, site);
+    if is_cache {
+        found.extend(caches::bounded(file, site));
+    }
     found.extend(limits::limits(file, site));
     found.extend(emptied::clears_after_reading(file, site));
     found.extend(emptied::clears(file, site));
     // What a cache has is looked for again.
-    found.extend(emptied::takes_out(file, site).filter(|_| !caches::is_cache(file, site)));
+    if !is_cache {
+        found.extend(emptied::takes_out(file, site));
+        found.extend(caches::bounded(file, site));
+    }
     found.extend(arrays::arrays(file, site));
     found
 }

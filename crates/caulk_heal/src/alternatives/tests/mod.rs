@@ -153,6 +153,23 @@ for job in jobs:
 ";
     let all = edited(LeakClass::UnboundedCache, text, 3, "<module>");
     with(&all, "    work(job)\n    pending.pop(job.name, None)\n");
+    with(&all, "    while len(pending) > 128:\n        pending.pop(next(iter(pending)))\n");
+    let pair = text.replace("pending[job.name]", "pending[job.name, job.part]");
+    let all = edited(LeakClass::UnboundedCache, &pair, 3, "<module>");
+    with(&all, "    work(job)\n    pending.pop((job.name, job.part), None)\n");
+    let anew = text.replace("pending[job.name]", "pending[random.random()]");
+    let all = edited(LeakClass::UnboundedCache, &anew, 3, "<module>");
+    assert!(!all.iter().any(|text| text.contains("pop(random")), "{all:#?}");
+}
+
+#[test]
+fn a_callback_is_no_tensor() {
+    let text = "\
+for job in jobs:
+    later.append(lambda: report(job))
+";
+    let all = edited(LeakClass::CallbackKeepsTensor, text, 2, "<module>");
+    assert!(!all.iter().any(|text| text.contains("detach") || text.contains("float")), "{all:#?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Caches with a bound: entries that are gone are computed again, so the program does the same.
+//! Caches and other dicts with a bound. Entries of a cache that are gone are computed again, so the program does the same.
 
 use crate::edit::{line_after, replace};
 use crate::index::{Action, Decorator, Op};
@@ -31,9 +31,9 @@ pub(super) fn is_cache(file: &Lines<'_>, site: &GrowSite) -> bool {
         })
 }
 
-/// The oldest entry goes where there are more than enough.
+/// The oldest entry of a dict goes where there are more than enough.
 pub(super) fn bounded(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
-    if !is_cache(file, site) {
+    if !matches!(site.kind, GrowKind::Subscript | GrowKind::SetDefault) || site.element {
         return Vec::new();
     }
     let Some(op) = file.index.ops.get(site.op) else { return Vec::new() };
@@ -42,12 +42,13 @@ pub(super) fn bounded(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
         return Vec::new();
     }
     let kept = &site.container;
+    let what = if is_cache(file, site) { "the cache " } else { "" };
     let bound = |most: u32| {
         let oldest = format!("{kept}.pop(next(iter({kept})))");
         let lines = format!("while len({kept}) > {most}:\n    {oldest}");
         Some(EditTry {
             kind: TryKind::Bound,
-            description: format!("Keep the newest {most} entries of the cache `{kept}`: `{oldest}`."),
+            description: format!("Keep the newest {most} entries of {what}`{kept}`: `{oldest}`."),
             edits: vec![line_after(file, statement, &lines)?],
         })
     };

@@ -63,14 +63,16 @@ pub(super) fn clears_after_reading(file: &Lines<'_>, site: &GrowSite) -> Vec<Edi
     file.index.scopes.iter().filter_map(reader).collect()
 }
 
+/// Calls that give another key each time, or once the entry is there.
+const ANOTHER: [&str; 6] = ["len(", "rand", "time", "next(", "uuid", ".pop("];
+
 /// The entry that is put in is taken out at the end of the loop around it, else of its function.
 pub(super) fn takes_out(file: &Lines<'_>, site: &GrowSite) -> Option<EditTry> {
     let op = file.index.ops.get(site.op).filter(|_| !site.element)?;
     let kept = &site.container;
     let line = match site.kind {
-        // A key that is the length is another one by then.
         GrowKind::Subscript | GrowKind::SetDefault => {
-            let key = site.key.as_ref().filter(|key| !key.contains("len("))?;
+            let key = site.key.as_ref().filter(|key| !ANOTHER.iter().any(|call| key.contains(call)))?;
             let bare = key.contains(',') && !key.starts_with('(');
             if bare { format!("{kept}.pop(({key}), None)") } else { format!("{kept}.pop({key}, None)") }
         }
