@@ -450,6 +450,15 @@ impl Analysis {
         })
     }
 
+    /// Whether a place is bound to something else before loops begin, and not by a constructor.
+    pub fn is_set_before(&self, place: PlaceId, duration: &Duration) -> bool {
+        let outside = &duration.around[..duration.around.len() - duration.growing.len()];
+        let resets = self.ran().lifetimes.resets.get(&place);
+        resets.into_iter().flatten().any(|reset| {
+            !reset.constructing && reset.root == duration.root && outside.starts_with(&reset.chain)
+        })
+    }
+
     /// Where something is given back.
     pub fn released_at(&self, release: &Released) -> Location {
         self.ran().run.activations[release.activation.0 as usize].events[release.event as usize].at

@@ -17,7 +17,9 @@ use crate::carried::{self, CarryClaim};
 use crate::classify::{Growing, Purpose, is_limited, is_made_for_it, is_short_lived};
 use crate::exposure::{Exposure, Pace};
 use crate::source::{is_of_another_framework, is_unpacked};
+use crate::source::{never_left, statement_at};
 use crate::tables::TABLES;
+use crate::written::is_written_first;
 
 /// Calls that differentiate: graphs are there for them.
 const BACKWARD: &[&str] = &["torch.Tensor.backward", "torch.autograd.backward", "torch.autograd.grad"];
@@ -258,7 +260,27 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether a state is set before a loop over the steps of one sequence, through which its graph is to go.
+    fn is_of_one_sequence(&self, carry: &CarryFact, duration: &Duration) -> bool {
+        let of_steps = |id: &LoopId| {
+            let a_loop = self.analysis.a_loop(*id);
+            let endless = || {
+                let at = a_loop.at.and_then(|at| statement_at(self.analysis.project(), at));
+                at.is_none_or(never_left)
+            };
+            match a_loop.kind {
+                LoopKind::Batches | LoopKind::Epochs | LoopKind::Folds => false,
+                LoopKind::Forever => !self.analysis.trains(*id) && !endless(),
+                _ => !self.analysis.trains(*id),
+            }
+        };
+        duration.growing.iter().all(of_steps) && self.analysis.is_set_before(carry.place, duration)
+    }
+
     fn carry(&self, carry: CarryFact) -> Option<CarryClaim> {
+        if is_written_first(self.analysis.project(), carry.target, carry.statement) {
+            return None;
+        }
         let holder = self.analysis.holder_of(carry.place);
         let judged = carry.cases.iter().filter_map(|case| {
             let mut duration = case.duration.clone();
@@ -278,7 +300,10 @@ impl Judge<'_> {
                 self.leave_out_callers(&carry, &mut duration);
             }
             let exposure = Exposure::of(self.analysis, &duration, holder)?;
-            if self.is_left_to_users(holder, &case.duration) || !self.goes_on(&carry, case, holder) {
+            if self.is_left_to_users(holder, &case.duration)
+                || !self.goes_on(&carry, case, holder)
+                || self.is_of_one_sequence(&carry, &duration)
+            {
                 return None;
             }
             let local = holder == Holder::Local && self.differentiated(carry.function, exposure);

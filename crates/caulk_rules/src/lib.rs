@@ -24,6 +24,7 @@ mod source;
 mod tables;
 mod twins;
 mod weight;
+mod written;
 
 use caulk_core::{Diagnostic, LeakClass};
 use caulk_python::{Analysis, with_room};

@@ -21,7 +21,9 @@ pub(crate) fn repeats(analysis: &Analysis, duration: &Duration, function: Functi
     // A module that nobody in the project applies.
     let applied = duration.root == Root::Framework(&[LoopId::EPOCHS, LoopId::STEPS])
         && is_plain_module(analysis, function);
-    if applied {
+    // A hook of a model that may be another one than that which is trained.
+    let hooked = matches!(duration.root, Root::Framework([LoopId::CALLBACKS, ..]));
+    if applied || hooked {
         return certain.min(Certainty::Likely);
     }
     // A constructor's condition asks for settings, which do not change with the turns of a loop around it.

@@ -1,6 +1,6 @@
 //! Things that are made again and again and never given back: closed, joined, released, stopped.
 
-use caulk_python::program::{CallFact, Growth, Guards, Root, Value};
+use caulk_python::program::{CallFact, Growth, GrowthCase, Guards, Root, Traits, Value};
 
 use crate::classify::{Purpose, keyed};
 use crate::context::Context;
@@ -80,7 +80,7 @@ pub(crate) fn reaches(cx: &Context<'_>, made: &CallFact, calls: &[CallFact]) -> 
     })
 }
 
-/// Whether what is made where its key is missing is found under that key later: keys come back.
+/// Whether what is made where its key is missing is found under that key later: keys come back, and what holds them stays.
 pub(crate) fn comes_back(cx: &Context<'_>, made: &CallFact) -> bool {
     if !made.guards.has(Guards::MISSING) {
         return false;
@@ -95,8 +95,20 @@ pub(crate) fn comes_back(cx: &Context<'_>, made: &CallFact) -> bool {
         .flat_map(|growth| growth.cases.iter().map(move |case| (growth, case)))
         .filter(|(growth, case)| made.at.is_in(growth.statement) || holds(&case.value))
         .peekable();
+    let stays = |case: &GrowthCase| {
+        let anew = cx
+            .analysis
+            .births(case.object)
+            .iter()
+            .any(|chain| chain.iter().any(|id| cx.analysis.repeats(*id)));
+        !anew && cx.analysis.releases(case.object).is_empty()
+    };
     stored.peek().is_some()
-        && stored.all(|(growth, case)| keyed(cx.analysis, growth, case) == Purpose::Finite)
+        && stored.all(|(growth, case)| {
+            keyed(cx.analysis, growth, case) == Purpose::Finite
+                && !case.key.traits.has(Traits::DATA)
+                && stays(case)
+        })
 }
 
 /// One finding for each place.

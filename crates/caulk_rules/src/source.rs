@@ -126,21 +126,20 @@ pub(crate) fn expression_at(project: &Project, at: Location) -> Option<&Expr> {
     search.found
 }
 
-/// Whether a file reads no more of a list than its last elements and its length: `rows[-4:]`, `len(rows)`.
+/// Whether the project reads no more of the attribute that a list is than its last elements and its length: `self.rows[-4:]`,
+/// `len(log.rows)`.
 pub(crate) fn is_read_at_its_end(project: &Project, list: Location) -> bool {
     struct Reads<'a> {
-        project: &'a Project,
-        file: FileId,
-        list: &'a str,
+        name: &'a str,
         ends: bool,
         others: bool,
     }
     impl Reads<'_> {
         fn is_list(&self, expr: &Expr) -> bool {
-            self.project.text(located(self.file, expr)) == self.list
+            matches!(expr, Expr::Attribute(attribute) if attribute.attr.as_str() == self.name)
         }
     }
-    impl<'a> Visitor<'a> for Reads<'a> {
+    impl<'a> Visitor<'a> for Reads<'_> {
         fn visit_expr(&mut self, expr: &'a Expr) {
             match expr {
                 Expr::Subscript(part) if self.is_list(&part.value) => match &*part.slice {
@@ -152,35 +151,27 @@ pub(crate) fn is_read_at_its_end(project: &Project, list: Location) -> bool {
                     }
                     _ => self.others = true,
                 },
-                Expr::Call(call) if last_name(&call.func) == Some("len") => {
-                    for argument in &call.arguments.args {
-                        if !self.is_list(argument) {
-                            self.visit_expr(argument);
-                        }
-                    }
-                }
                 Expr::Call(call) => {
-                    let added =
-                        call.func.as_attribute_expr().is_some_and(|method| self.is_list(&method.value));
-                    if !added || !matches!(last_name(&call.func), Some("append" | "extend")) {
+                    let counts = last_name(&call.func) == Some("len");
+                    let adds = matches!(last_name(&call.func), Some("append" | "extend"))
+                        && call.func.as_attribute_expr().is_some_and(|method| self.is_list(&method.value));
+                    if !adds {
                         self.visit_expr(&call.func);
                     }
-                    self.visit_arguments(&call.arguments);
+                    let given = call.arguments.args.iter().filter(|given| !(counts && self.is_list(given)));
+                    given.collect::<Vec<_>>().into_iter().for_each(|given| self.visit_expr(given));
+                    call.arguments.keywords.iter().for_each(|given| self.visit_expr(&given.value));
                 }
-                Expr::Attribute(_) | Expr::Name(_) if self.is_list(expr) => {
-                    let bound = match expr {
-                        Expr::Attribute(attribute) => attribute.ctx,
-                        Expr::Name(name) => name.ctx,
-                        _ => return,
-                    };
-                    self.others |= bound.is_load();
-                }
+                Expr::Attribute(attribute) if self.is_list(expr) => self.others |= attribute.ctx.is_load(),
                 _ => visitor::walk_expr(self, expr),
             }
         }
     }
-    let mut reads = Reads { project, file: list.file, list: project.text(list), ends: false, others: false };
-    reads.visit_body(&project.file(list.file).tree().body);
+    let Some(Expr::Attribute(attribute)) = expression_at(project, list) else { return false };
+    let mut reads = Reads { name: attribute.attr.as_str(), ends: false, others: false };
+    for file in project.ids() {
+        reads.visit_body(&project.file(file).tree().body);
+    }
     reads.ends && !reads.others
 }
 

@@ -91,7 +91,7 @@ pub(crate) struct Lifetimes {
     spans: FxHashMap<ObjectId, Vec<Chain>>,
     /// Where objects are made that functions empty which nobody in the project calls, with these functions.
     pub left_to_users: FxHashSet<(Location, FunctionId)>,
-    /// Objects that a loop of the program's empties again and again, by where they are made: between calls of a callback,
+    /// Objects that a loop of the program empties again and again, by where they are made: between calls of a callback,
     /// too, which are in no loop of the program's.
     emptied_again: FxHashMap<Location, Vec<ObjectId>>,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,
@@ -292,7 +292,7 @@ impl Lifetimes {
         durations
     }
 
-    /// Whether a loop of the program's empties an object again and again, or one of the same line whose owner is not known.
+    /// Whether a loop of the program empties an object again and again, or one of the same line whose owner is not known.
     fn is_emptied_again(&self, run: &Run, object: ObjectId) -> bool {
         let made = run.heap.get(object).at.and_then(|made| self.emptied_again.get(&made));
         let same = |emptied: &ObjectId| {
@@ -444,11 +444,17 @@ impl Lifetimes {
 
     /// Whether the program empties something again and again.
     fn empties_again(&self, run: &Run, object: ObjectId, release: &Released) -> bool {
-        // Who takes one element after another from a queue may be slower than who fills it.
-        let taken = release.how == Release::Remove && run.heap.shape(object) != Shape::Queue;
-        (taken || matches!(release.how, Release::Clear | Release::Rebind))
-            && release.root != Root::Test
-            && release.chain.iter().any(|id| self.repeats(run, *id))
+        let often = match release.how {
+            Release::Clear | Release::Rebind => true,
+            // One element at each step, whatever it is; who takes them from a queue may be slower than who fills it.
+            Release::Remove => {
+                let sometimes = release.guards.has(Guards::CONDITION.with(Guards::SWITCH));
+                let steps = release.chain.iter().any(|id| self.steps.contains(id));
+                run.heap.shape(object) != Shape::Queue && !sometimes && steps
+            }
+            Release::Trim => false,
+        };
+        often && release.root == Root::Module && release.chain.iter().any(|id| self.repeats(run, *id))
     }
 
     /// Whether a loop is run again and again: a training, batches, for ever.
@@ -464,8 +470,7 @@ impl Lifetimes {
     }
 }
 
-/// Whether an object is made by a method of an object that the program makes, and not by those of objects that anybody might
-/// make.
+/// Whether a method of an object made an object, and some line of the program made that one in turn.
 fn is_of_known(run: &Run, mut object: ObjectId) -> bool {
     for _ in 0..MAX_NESTED {
         let Maker::Receiver(owner) = run.heap.get(object).maker else { break };

@@ -2,6 +2,7 @@
 
 mod activate;
 mod attributes;
+mod before;
 mod binding;
 mod called;
 mod calls;

@@ -324,10 +324,11 @@ impl<'p> Machine<'p> {
                 Value::of(*kinds).with(tensors)
             })
             .collect();
-        let dropped = located(f.file, call).range == f.statement.range;
+        let of_module = !arguments.is_empty();
+        let dropped = of_module && located(f.file, call).range == f.statement.range;
         for object in given.first().objects.iter() {
-            let hooked = Hooked { by: f.function, arguments: arguments.clone(), dropped };
-            self.hooks.insert(object, hooked);
+            let dropped = dropped && self.hooks.get(&object).is_none_or(|known| known.dropped);
+            self.hooks.insert(object, Hooked { by: f.function, arguments: arguments.clone(), dropped });
         }
     }
 

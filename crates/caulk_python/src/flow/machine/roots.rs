@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::flow::event::{Root, What};
+use crate::flow::event::Root;
 use crate::flow::heap::{Maker, Shape};
 use crate::flow::ids::{ClassId, FunctionId, LoopId, ObjectId};
 use crate::flow::machine::attributes::MethodKind;
+use crate::flow::machine::before::Before;
 use crate::flow::machine::order::import_order;
 use crate::flow::machine::{Callee, Machine};
 use crate::flow::symbols::Symbol;
@@ -254,20 +255,20 @@ impl Machine<'_> {
     fn run_handed(&mut self) {
         let mut handed: Vec<ObjectId> = self.handed.iter().copied().collect();
         handed.sort_unstable();
-        let trains = self.trains();
+        let before = Before::new(self);
         for object in handed {
             if self.collates(object) {
                 continue;
             }
             match self.heap.shape(object) {
                 Shape::Function(id, closure) => {
-                    let root = self.handed_root(object, id, trains);
+                    let root = self.handed_root(object, id, &before);
                     let arguments = self.hook_arguments(object, root);
                     self.run_function(object, id, closure, &arguments, root);
                 }
                 Shape::Method(function, receiver) => {
                     let Shape::Function(id, _) = self.heap.shape(function) else { continue };
-                    let root = self.handed_root(object, id, trains);
+                    let root = self.handed_root(object, id, &before);
                     let arguments = self.hook_arguments(object, root);
                     self.run_given(function, receiver, &arguments, root, true);
                 }
@@ -292,44 +293,29 @@ impl Machine<'_> {
         self.activate(outermost(id, closure), given, Some(root));
     }
 
-    /// What a hook is called with; without graphs where the function that registered it applies models without, or where
-    /// nobody knows whose hook it is: a teacher is applied without graphs beside the student.
+    /// What a hook is called with; without graphs where the function that registered it applies models without, or where some
+    /// models are applied without and nobody knows whose hook it is: a teacher's, say.
     fn hook_arguments(&self, object: ObjectId, root: Root) -> Vec<Value> {
         let Some(hooked) = self.hooks.get(&object) else { return Vec::new() };
-        let without = self.applies.get(&hooked.by).is_some_and(|applies| !applies.recording);
-        if without || self.applies.values().any(|applies| applies.recording && applies.without) {
-            return hooked.arguments.iter().map(|value| value.detached()).collect();
-        }
-        // What a model that is trained gives has a graph.
-        let proved = |value: &Value| if value.carries_graph() { value.with(Traits::PROVED) } else { *value };
-        let trained = root == Root::Framework(AT_STEPS);
-        hooked.arguments.iter().map(|value| if trained { proved(value) } else { *value }).collect()
+        let at_steps = root == Root::Framework(AT_STEPS);
+        let without = self.applies.get(&hooked.by).is_some_and(|applies| !applies.recording)
+            || at_steps && self.applies.values().any(|applies| applies.without);
+        let seen = |value: &Value| match value.carries_graph() {
+            true if without => value.detached(),
+            true if at_steps => value.with(Traits::PROVED),
+            _ => *value,
+        };
+        hooked.arguments.iter().map(seen).collect()
     }
 
-    fn handed_root(&self, object: ObjectId, function: FunctionId, trains: bool) -> Root {
-        let stays = || self.hooks.get(&object).is_some_and(|hooked| hooked.dropped && self.is_met(hooked.by));
+    fn handed_root(&self, object: ObjectId, function: FunctionId, before: &Before) -> Root {
+        let stays = || self.hooks.get(&object).is_some_and(|hooked| hooked.dropped);
         match self.is_test(function) {
             true => Root::Test,
             // Nobody can remove it: each step that applies the model calls it.
-            false if trains && stays() => Root::Framework(AT_STEPS),
+            false if stays() && before.is_registered(self, object) => Root::Framework(AT_STEPS),
             false => Root::Framework(CALLBACKS),
         }
-    }
-
-    /// Whether the project calls a function.
-    fn is_met(&self, function: FunctionId) -> bool {
-        let known = self.per_function.get(&function).into_iter().flatten();
-        known.into_iter().any(|id| matches!(self.activations[id.0 as usize].root, None | Some(Root::Module)))
-    }
-
-    /// Whether the project itself calls a backward pass.
-    fn trains(&self) -> bool {
-        let backward = ["torch.Tensor.backward", "torch.autograd.backward"];
-        let names: Vec<Symbol> = backward.iter().filter_map(|name| self.symbols.find(name)).collect();
-        self.activations.iter().filter(|activation| activation.root != Some(Root::Test)).any(|activation| {
-            let mut events = activation.events.iter();
-            events.any(|event| matches!(event.what, What::Library { name, .. } if names.contains(&name)))
-        })
     }
 
     /// The rest: first what no call names, then whatever is left.
