@@ -157,16 +157,23 @@ for job in jobs:
     let pair = text.replace("pending[job.name]", "pending[job.name, job.part]");
     let all = edited(LeakClass::UnboundedCache, &pair, 3, "<module>");
     with(&all, "    work(job)\n    pending.pop((job.name, job.part), None)\n");
-    let anew = text.replace("pending[job.name]", "pending[random.random()]");
-    let all = edited(LeakClass::UnboundedCache, &anew, 3, "<module>");
-    assert!(!all.iter().any(|text| text.contains("pop(random")), "{all:#?}");
+    let nested = text.replace("pending[job.name]", "pending[(job.name, 1), job.part]");
+    let all = edited(LeakClass::UnboundedCache, &nested, 3, "<module>");
+    with(&all, "    work(job)\n    pending.pop(((job.name, 1), job.part), None)\n");
+    for call in ["random.random()", "jobs.popleft()", "count[0]()"] {
+        let anew = text.replace("job.name", call);
+        let all = edited(LeakClass::UnboundedCache, &anew, 3, "<module>");
+        assert!(!all.iter().any(|text| text.contains(&format!("pop({call}"))), "{all:#?}");
+    }
+    let number = text.replace("job.name", "int(job.timestep)");
+    with(&edited(LeakClass::UnboundedCache, &number, 3, "<module>"), "pending.pop(int(job.timestep), None)");
 }
 
 #[test]
 fn a_callback_is_no_tensor() {
     let text = "\
 for job in jobs:
-    later.append(lambda: report(job))
+    later.append(report)
 ";
     let all = edited(LeakClass::CallbackKeepsTensor, text, 2, "<module>");
     assert!(!all.iter().any(|text| text.contains("detach") || text.contains("float")), "{all:#?}");

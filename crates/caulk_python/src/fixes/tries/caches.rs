@@ -1,4 +1,5 @@
-//! Caches and other dicts with a bound. Entries of a cache that are gone are computed again, so the program does the same.
+//! Dicts with a bound. Entries of a cache that are gone are computed again, so the program does the same; of other dicts they are
+//! lost.
 
 use crate::edit::{line_after, replace};
 use crate::index::{Action, Decorator, Op};
@@ -42,13 +43,20 @@ pub(super) fn bounded(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
         return Vec::new();
     }
     let kept = &site.container;
-    let what = if is_cache(file, site) { "the cache " } else { "" };
+    let what = if is_cache(file, site) {
+        "Keep the newest"
+    } else if file.index.ops.iter().any(|other| other.action == Action::Lookup && other.path == op.path) {
+        // What is asked for an entry that is gone fails.
+        return Vec::new();
+    } else {
+        "Keep no more than the last"
+    };
     let bound = |most: u32| {
         let oldest = format!("{kept}.pop(next(iter({kept})))");
         let lines = format!("while len({kept}) > {most}:\n    {oldest}");
         Some(EditTry {
             kind: TryKind::Bound,
-            description: format!("Keep the newest {most} entries of {what}`{kept}`: `{oldest}`."),
+            description: format!("{what} {most} entries of `{kept}`: `{oldest}`."),
             edits: vec![line_after(file, statement, &lines)?],
         })
     };

@@ -63,8 +63,17 @@ pub(super) fn clears_after_reading(file: &Lines<'_>, site: &GrowSite) -> Vec<Edi
     file.index.scopes.iter().filter_map(reader).collect()
 }
 
-/// Calls that give another key each time, or once the entry is there.
-const ANOTHER: [&str; 6] = ["len(", "rand", "time", "next(", "uuid", ".pop("];
+/// Whether an expression has the same value when it is evaluated once more: it calls nothing but what only converts.
+fn comes_out_again(expression: &str) -> bool {
+    const CONVERTS: [&str; 8] = ["str", "int", "float", "id", "hash", "tuple", "repr", "item"];
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let converts = |(at, _): (usize, &str)| {
+        let before = &expression[..at];
+        let name = &before[before.trim_end_matches(is_word).len()..];
+        name.is_empty() && !before.ends_with([')', ']']) || CONVERTS.contains(&name)
+    };
+    !expression.contains(":=") && expression.match_indices('(').all(converts)
+}
 
 /// The entry that is put in is taken out at the end of the loop around it, else of its function.
 pub(super) fn takes_out(file: &Lines<'_>, site: &GrowSite) -> Option<EditTry> {
@@ -72,9 +81,12 @@ pub(super) fn takes_out(file: &Lines<'_>, site: &GrowSite) -> Option<EditTry> {
     let kept = &site.container;
     let line = match site.kind {
         GrowKind::Subscript | GrowKind::SetDefault => {
-            let key = site.key.as_ref().filter(|key| !ANOTHER.iter().any(|call| key.contains(call)))?;
-            let bare = key.contains(',') && !key.starts_with('(');
-            if bare { format!("{kept}.pop(({key}), None)") } else { format!("{kept}.pop({key}, None)") }
+            let key = site.key.as_ref().filter(|key| comes_out_again(key))?;
+            if key.contains(',') {
+                format!("{kept}.pop(({key}), None)")
+            } else {
+                format!("{kept}.pop({key}, None)")
+            }
         }
         GrowKind::Add => format!("{kept}.discard({})", site.value.as_ref()?.text),
         _ => return None,
