@@ -33,6 +33,8 @@ LEAKS = [
     ("upload_pool.py", {"unbounded-queue"}, "pool"),
     ("step_chain.py", {"unbounded-history"}, "latest"),
     ("local_chain.py", {"unbounded-history"}, "state"),
+    ("lagging_reader.py", {"unbounded-queue"}, "beside"),
+    ("unfilled_list.py", {"unbounded-history"}, "rows"),
     ("linked_trips.py", {"unbounded-history"}, "trip"),
     ("wrapped_epochs.py", {"unbounded-history"}, "loss_of"),
     ("nested_datasets.py", {"unbounded-history"}, "data"),

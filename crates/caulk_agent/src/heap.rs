@@ -26,7 +26,7 @@ mod types;
 pub(crate) use address_types::AddressTypes;
 pub(crate) use addresses::{Address, AddressMap, AddressSet, read_word};
 pub(crate) use collector::{is_forked, try_lists, visit_in_order, visit_tracked, write_no_more};
-pub(crate) use entries::Entries;
+pub(crate) use entries::{Entries, item};
 pub(crate) use lookahead::Lookahead;
 pub(crate) use modules::{loaded, member, modules};
 pub(crate) use types::{Shape, TypeInfo};
@@ -62,6 +62,11 @@ impl<'py> Heap<'py> {
     /// Address of `numpy.ndarray`; 0 where the program has not loaded numpy.
     pub(crate) fn ndarray(&self) -> Address {
         self.known.ndarray
+    }
+
+    /// Address of the type of what `itertools.tee` puts elements into that wait.
+    pub(crate) fn tee_block(&self) -> Option<Address> {
+        Some(self.known.tee_block).filter(|known| *known != 0)
     }
 
     /// Is it exactly a Python function, whose attributes are C-level?

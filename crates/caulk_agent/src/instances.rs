@@ -91,15 +91,17 @@ impl Instances {
             let gained = known.map_or(0, |known| tally.count.saturating_sub(known.count));
             let rises = known.map_or(0, |known| match tally.count.cmp(&known.count) {
                 Ordering::Less => 0,
-                // What is made once in several censuses' time.
+                // A generation of objects may be made once in several censuses.
                 _ if gained < LEAST => known.rises,
                 _ => known.rises.saturating_add(1),
             });
             self.counts.insert(*class, Count { count: tally.count, rises });
-            if rises >= RISES && !self.others.contains(class) {
+            if rises >= RISES && gained >= LEAST && !self.others.contains(class) {
                 rising.push((*class, gained));
             }
         }
+        // Another type may be made where one was that is gone.
+        self.others.retain(|class| census.types.contains_key(class));
         self.wait = self.wait.saturating_sub(1);
         if !grew || rising.is_empty() || self.wait > 0 {
             return Vec::new();

@@ -168,10 +168,14 @@ fn leads(
     suspects: &Suspects,
     tracker: &Tracker,
 ) -> Vec<Leads> {
-    if let Some(at) = path.nodes.iter().rposition(|node| heap.type_of(*node).shape == Shape::Tee) {
-        return vec![Leads { at, as_what: Role::Tee(tee::waiting(heap, path.nodes[at])) }];
+    let followed = path.nodes.iter().rposition(|node| suspects.is_container(*node));
+    let split = path.nodes.iter().rposition(|node| heap.type_of(*node).shape == Shape::Tee);
+    if let Some(at) = split.filter(|at| followed.is_none_or(|followed| followed < *at))
+        && let Some(waiting) = tee::waiting(heap, path.nodes[at])
+    {
+        return vec![Leads { at, as_what: Role::Tee(waiting) }];
     }
-    if let Some(at) = path.nodes.iter().rposition(|node| suspects.is_container(*node)) {
+    if let Some(at) = followed {
         return vec![Leads { at, as_what: Role::Followed }];
     }
     let is_head = |node: &Address| heads.iter().any(|head| head.object == *node);

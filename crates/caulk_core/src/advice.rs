@@ -39,8 +39,6 @@ pub enum Advice {
     PiledArtists,
     /// For an object that refers to the one before it.
     CutChain,
-    /// For iterators of one `itertools.tee` that are read at unlike rates.
-    ReadInStep,
     /// For a tensor that is replaced by a larger one.
     LastRows,
     /// For elements of a set.

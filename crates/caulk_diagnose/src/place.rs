@@ -9,7 +9,7 @@ mod located;
 
 pub(crate) use located::Located;
 
-use called::{registered_at_exit, split, started_thread};
+use called::{made_by, registered_at_exit, started_thread};
 use located::{REGISTERING, add_place};
 
 use crate::claim::Witness;
@@ -65,7 +65,13 @@ pub(crate) fn locate(
         return started_thread(files, process, id);
     }
     if is_tee(holder) {
-        return split(files, process, holder);
+        return made_by(files, process, holder, "tee");
+    }
+    if is_cycle(holder)
+        && let Some(located) = made_by(files, process, holder, "cycle")
+        && located.witness == Witness::OnlyLine
+    {
+        return Some(located);
     }
     let names = name::names(holder);
     let empty = Vec::new();
@@ -184,6 +190,12 @@ pub(crate) fn is_at_exit(holder: &Holder) -> bool {
 /// Is it an iterator of `itertools.tee`?
 pub(crate) fn is_tee(holder: &Holder) -> bool {
     holder.path.last().is_some_and(|step| step.type_name == "itertools._tee")
+}
+
+/// Is it what an `itertools.cycle` has saved of its first pass?
+fn is_cycle(holder: &Holder) -> bool {
+    let [.., cycle, saved] = holder.path.as_slice() else { return false };
+    cycle.type_name == "itertools.cycle" && saved.kind == StepKind::Internal
 }
 
 /// Is it the table of running threads of `threading`?

@@ -60,9 +60,6 @@ fn words(advice: &Advice) -> String {
         Advice::CutChain => {
             "keep of the object before only what is needed of it (a number, say), or let go of what it refers to itself"
         }
-        Advice::ReadInStep => {
-            "read as many elements of this iterator as of the others, or make each from a separate source"
-        }
         Advice::LastRows => {
             "keep the last rows alone (`x = x[-most:].clone()`), or a mean or another summary that is updated"
         }
@@ -143,8 +140,8 @@ fn release(held: LibraryHolder, object: &str) -> String {
             LibraryHolder::Cycled => "replace `itertools.cycle(...)` by a generator that begins again: `while True: yield from loader`. \
                              `cycle` keeps a copy of all that its first pass gives"
                 .to_owned(),
-            LibraryHolder::Teed => "read the iterators of `itertools.tee(...)` in step: what one has read is kept until the others have \
-                           read it, too"
+            LibraryHolder::Teed => "read the iterators of `itertools.tee(...)` in step, or make each from a separate source: what one has \
+                           read is kept until the others have read it, too"
                 .to_owned(),
             LibraryHolder::TasksInSet => format!(
                 "have each task leave the set when it is done: `task.add_done_callback({object}.discard)`. A task that is \

@@ -168,7 +168,7 @@ fn why(facts: &Grows) -> String {
         }
         Why::MoreFigures => "figures are drawn and kept".to_owned(),
         Why::Lags => {
-            "`itertools.tee` keeps what another iterator has read until this one has read it, too".to_owned()
+            "`itertools.tee` keeps what another iterator has read until this one has read it".to_owned()
         }
         Why::MoreArtists => "what was drawn on the same Axes before stays, and is drawn again".to_owned(),
         Why::Fills { most, bytes } => {

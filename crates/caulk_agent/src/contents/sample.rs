@@ -1,8 +1,6 @@
 //! A few elements of a container, by which the others are judged; taken without calling anything.
 
-use pyo3::ffi;
-
-use crate::heap::{Address, AddressSet, Entries, Heap, MOST_REFERENTS, Shape};
+use crate::heap::{Address, AddressSet, Entries, Heap, MOST_REFERENTS, Shape, item};
 
 /// Elements looked at.
 const SAMPLE: usize = 8;
@@ -45,12 +43,8 @@ impl Sample {
         match heap.type_of(container).shape {
             Shape::Dict => sample.take_dict(container, length, old),
             Shape::List => {
-                for index in positions(length, old) {
-                    // SAFETY: a list or a subclass, an index within it; returns a borrowed reference.
-                    let item =
-                        unsafe { ffi::PyList_GetItem(container as *mut ffi::PyObject, index as isize) };
-                    sample.elements.push(item as Address);
-                }
+                let items = positions(length, old).into_iter().filter_map(|index| item(container, index));
+                sample.elements.extend(items);
             }
             Shape::Buffer | Shape::Items => {}
             _ => {
@@ -73,11 +67,7 @@ impl Sample {
         let length = heap.length(container).filter(|length| *length >= FEWEST)?;
         let (mut elements, mut keys) = (Vec::new(), Vec::new());
         match heap.type_of(container).shape {
-            Shape::List => {
-                // SAFETY: a list or a subclass that is not empty; returns a borrowed reference.
-                let item = unsafe { ffi::PyList_GetItem(container as *mut ffi::PyObject, 0) };
-                elements.push(item as Address);
-            }
+            Shape::List => elements.push(item(container, 0)?),
             Shape::Dict => {
                 let (key, value) = Entries::of(container).next()?;
                 keys.push(key);

@@ -1,4 +1,5 @@
-//! Entries of a dict by address: nothing is made or called, and millions need not be gone through one by one.
+//! Entries of a dict and items of a list by address: nothing is made or called, and millions need not be gone through one by
+//! one.
 
 use pyo3::ffi;
 
@@ -33,4 +34,18 @@ impl Iterator for Entries {
             unsafe { ffi::PyDict_Next(dict, &raw mut self.position, &raw mut key, &raw mut value) } != 0;
         found.then_some((key as Address, value as Address))
     }
+}
+
+/// An item of a list that is alive, or of an object of a subclass. `None` beyond its end, and where C code that fills the list
+/// (`PyList_New`) has not come yet: Python code may run meanwhile.
+pub(crate) fn item(list: Address, index: usize) -> Option<Address> {
+    let list = list as *mut ffi::PyObject;
+    let index = isize::try_from(index).ok()?;
+    // SAFETY: a list; its size is a field of it.
+    if index >= unsafe { ffi::PyList_Size(list) } {
+        return None;
+    }
+    // SAFETY: a list, an index within it; returns a borrowed reference, or null for an empty slot.
+    let item = unsafe { ffi::PyList_GetItem(list, index) };
+    (!item.is_null()).then_some(item as Address)
 }

@@ -87,6 +87,7 @@ pub(super) struct KnownTypes {
     simple_queue: Address,
     lru_cache: Address,
     tee: Address,
+    pub(super) tee_block: Address,
     streams: [Address; 2],
     exporters: [Address; 3],
     pub(super) tensor: Address,
@@ -112,6 +113,7 @@ impl KnownTypes {
             simple_queue: find("_queue", "SimpleQueue"),
             lru_cache: find("functools", "_lru_cache_wrapper"),
             tee: find("itertools", "_tee"),
+            tee_block: find("itertools", "_tee_dataobject"),
             streams: ["BytesIO", "StringIO"].map(|name| find("_io", name)),
             exporters: [("mmap", "mmap"), ("_ctypes", "Array"), ("_ctypes", "Structure")]
                 .map(|(module, name)| find(module, name)),

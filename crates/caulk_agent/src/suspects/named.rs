@@ -66,8 +66,10 @@ impl Suspects {
             };
             let Some(value) = value else { continue };
             let head = value.as_ptr() as Address;
-            if heap.type_of(head).shape == Shape::Tee {
-                item.take_size(tee::waiting(heap, head), boundary, channel);
+            if item.kind == ContainerKind::Queue && heap.type_of(head).shape == Shape::Tee {
+                if let Some(waiting) = tee::waiting(heap, head) {
+                    item.take_size(waiting, boundary, channel);
+                }
             } else if item.kind == ContainerKind::Chain {
                 heap.keep([head]);
                 if let Some(length) = chain::length(heap, head) {

@@ -1,12 +1,10 @@
 //! Which of the many things that grow are followed: the heaviest, and what stands still or weighs next to nothing makes room.
 
-use pyo3::ffi;
-
 use super::Suspects;
 use super::item::Suspect;
 use super::set_aside::Aside;
 use crate::census::{Grown, Seen};
-use crate::heap::{Address, Entries, Heap, Shape, type_address};
+use crate::heap::{Address, Entries, Heap, Shape, item, type_address};
 
 /// Containers followed at a time.
 const FOLLOWED: usize = 64;
@@ -107,10 +105,7 @@ fn likely_bytes(heap: &mut Heap<'_>, seen: Seen) -> u64 {
 }
 
 fn newest_of_list(seen: Seen) -> Option<Address> {
-    let last = isize::try_from(seen.len).ok()? - 1;
-    // SAFETY: a list or a subclass that is alive, whose length was read just now; the reference is borrowed.
-    let item = unsafe { ffi::PyList_GetItem(seen.address as *mut ffi::PyObject, last) };
-    (!item.is_null()).then_some(item as Address)
+    item(seen.address, usize::try_from(seen.len).ok()?.checked_sub(1)?)
 }
 
 /// Where entries have been deleted, an older one.

@@ -46,13 +46,18 @@ pub(super) fn registered_at_exit(files: &Files<'_>, process: &Process<'_>) -> Op
     first(calls)
 }
 
-/// The line that splits an iterator in two: in the file that binds the name, else in any.
-pub(super) fn split(files: &Files<'_>, process: &Process<'_>, holder: &Holder) -> Option<Located> {
+/// The line that calls a function of `itertools` for an iterator: in the file that binds the name, else in any.
+pub(super) fn made_by(
+    files: &Files<'_>,
+    process: &Process<'_>,
+    holder: &Holder,
+    function: &str,
+) -> Option<Located> {
     let others = process.files().into_iter().filter(|path| *path != holder.file);
     let all = std::iter::once(holder.file.as_str()).chain(others);
     let sources: Vec<(&str, Source)> = all.filter_map(|path| Some((path, files.source(path)?))).collect();
     let calls = sources.iter().flat_map(|(path, source)| {
-        let calls = source.lines().calls("tee").into_iter();
+        let calls = source.lines().calls(function).into_iter();
         calls.map(move |call| (*path, source.clone(), call))
     });
     Some(Located { container: holder.expression.clone(), ..first(calls)? })

@@ -2,8 +2,8 @@
 
 use caulk_core::wire::{ContainerKind, Contents, Holder, StepKind, Trait};
 use caulk_core::{
-    Advice, Cause, ElementFacts, Evidence, Group, Grower, Grows, Growth, LeakClass, Pinned, Rate as PerUnit,
-    Remedy, Series, Site, State, Why,
+    Advice, Cause, ElementFacts, Evidence, Group, Grower, Grows, Growth, LeakClass, LibraryHolder, Pinned,
+    Rate as PerUnit, Remedy, Series, Site, State, Why,
 };
 
 use super::item::{Suspect, adding, bytes, counts_bytes};
@@ -113,7 +113,7 @@ fn beyond_class(suspect: &Suspect<'_>) -> Option<(Why, Advice)> {
     } else if is_at_exit(holder) {
         Some((Why::Class, Advice::FewerAtExit))
     } else if is_tee(holder) {
-        Some((Why::Lags, Advice::ReadInStep))
+        Some((Why::Lags, Advice::Release(LibraryHolder::Teed, holder.expression.clone())))
     } else if class != LeakClass::FigureNotClosed {
         None
     } else if is_of_drawing(holder) {
