@@ -52,7 +52,8 @@ pub(crate) fn alternatives(finding: &Finding, texts: &Texts) -> Vec<Fix> {
 /// first. A collector that is switched off is left on before all.
 fn in_any_file(finding: &Finding, texts: &Texts, found: &mut Vec<EditTry>) {
     let cycles = finding.class == LeakClass::ReferenceCycle;
-    if !cycles && finding.class != LeakClass::ExceptionKeepsFrames {
+    let figures = finding.class == LeakClass::FigureNotClosed;
+    if !cycles && !figures && finding.class != LeakClass::ExceptionKeepsFrames {
         return;
     }
     let project = |(path, text): (&String, &String)| {
@@ -62,6 +63,10 @@ fn in_any_file(finding: &Finding, texts: &Texts, found: &mut Vec<EditTry>) {
     let (own, others): (Vec<_>, Vec<_>) = texts.iter().partition(|(path, _)| is_own(path));
     let files: Vec<Analysis> = own.into_iter().chain(others).map(project).collect();
     let lines = || files.iter().filter_map(|file| Some(file.lines(file.project().ids().next()?)));
+    if figures {
+        found.extend(lines().flat_map(|lines| lines.close_saved()));
+        return;
+    }
     if !cycles {
         found.extend(lines().filter_map(|lines| lines.without_frames()));
         return;

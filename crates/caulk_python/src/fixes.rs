@@ -17,7 +17,7 @@ pub(crate) use bounds::{bound, clear};
 pub(crate) use calls::{close_figure, grad_none, queue, remove_handle, uncache, zero_grad};
 pub(crate) use store::{clone, detach, float, traceback};
 pub(crate) use tasks::{discard_when_done, leave_when_done};
-pub(crate) use tries::{by_calls, callers, cut_chain, left_on, tries, without_frames};
+pub(crate) use tries::{by_calls, callers, close_saved, cut_chain, left_on, tries, without_frames};
 
 /// A change of behaviour: to be looked at before it is applied.
 #[expect(clippy::unnecessary_wraps, reason = "what every search for a fix ends with")]

@@ -186,6 +186,11 @@ impl Lines<'_> {
         fixes::callers(self, &query::plain_function(function))
     }
 
+    /// Edits that close the figures which this file saves.
+    pub fn close_saved(&self) -> Vec<EditTry> {
+        fixes::close_saved(self)
+    }
+
     /// The edit that takes the frames off the exceptions that this file stores.
     pub fn without_frames(&self) -> Option<EditTry> {
         fixes::without_frames(self)

@@ -13,6 +13,7 @@ mod places;
 mod raised;
 mod registered;
 mod released;
+mod saved;
 mod segments;
 mod stored;
 mod torch;
@@ -27,6 +28,7 @@ use super::{
 pub(crate) use chains::cut as cut_chain;
 pub(crate) use collected::{by_calls, callers, left_on};
 pub(crate) use raised::without_frames;
+pub(crate) use saved::close_saved;
 
 use crate::index::CallRecord;
 use crate::lines::Lines;
@@ -73,6 +75,7 @@ fn of_call(file: &Lines<'_>, call: &CallRecord) -> Vec<EditTry> {
         registered::kept_with_others(file, call),
         registered::taken_off_by_itself(file, call),
         segments::unlinked(file, call),
+        torch::forgets_groups(file, call),
         torch::profiles_once(file, call),
         torch::workers_end(file, call),
         unread::not_set(file, call),
@@ -103,6 +106,7 @@ fn of_site(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
     found.extend(limits::limits(file, site));
     found.extend(emptied::clears_after_reading(file, site));
     found.extend(emptied::clears(file, site));
+    found.extend(emptied::clears_in_class(file, site));
     // What a cache has is looked for again.
     if !is_cache {
         found.extend(emptied::takes_out(file, site));

@@ -595,6 +595,16 @@ def evaluate(model, batches):
 
 /// One file with each alternative for a cycle that `Study.__init__` makes at a line of another.
 fn edited_elsewhere(files: &[(&str, &str)], study: &str, line: u32, file: &str) -> Vec<String> {
+    edited_elsewhere_for(LeakClass::ReferenceCycle, files, study, line, file)
+}
+
+fn edited_elsewhere_for(
+    class: LeakClass,
+    files: &[(&str, &str)],
+    study: &str,
+    line: u32,
+    file: &str,
+) -> Vec<String> {
     let texts: Texts = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
     let site = Site {
         role: SiteRole::Grows,
@@ -606,7 +616,7 @@ fn edited_elsewhere(files: &[(&str, &str)], study: &str, line: u32, file: &str) 
         text: String::new(),
         cell: None,
     };
-    let finding = Finding::new(Settled { sites: vec![site], ..Settled::of(LeakClass::ReferenceCycle) });
+    let finding = Finding::new(Settled { sites: vec![site], ..Settled::of(class) });
     let changed = |fix: &Fix| {
         let edits: Vec<_> = fix.edits.iter().collect();
         caulk_check::edited(&texts, &edits).and_then(|mut changed| changed.remove(file))
@@ -689,4 +699,67 @@ class Points:
 ";
     let all = edited(LeakClass::UnboundedHistory, text, 3, "Points.refine");
     with(&all, "torch.cat([self.tried, found])[-self.settings.candidates:]\n");
+}
+
+#[test]
+fn a_method_that_uses_or_empties_others_empties_this_one_too() {
+    let text = "\
+class Scores:
+    def __init__(self):
+        self.rows, self.seen = [], set()
+
+    def reset(self):
+        self.seen.clear()
+
+    def update(self, name, row):
+        self.seen.add(name)
+        self.rows.append(row)
+
+    def summary(self):
+        total = 0
+        for row in self.rows[-len(self.seen):]:
+            total += row.mean()
+        return total / len(self.seen)
+";
+    let all = edited(LeakClass::UnboundedHistory, text, 10, "Scores.update");
+    with(&all, "        self.seen.clear()\n        self.rows.clear()\n");
+    with(&all, "        self.rows.clear()\n        return total / len(self.seen)\n");
+    let given = text.replace("return total / len(self.seen)", "return self.rows");
+    let all = edited(LeakClass::UnboundedHistory, &given, 10, "Scores.update");
+    assert!(!all.iter().any(|text| text.contains("clear()\n        return self.rows")), "{all:#?}");
+}
+
+#[test]
+fn a_figure_is_closed_where_another_file_saves_it() {
+    let board =
+        "import matplotlib.pyplot as plt\n\ndef draw(rows):\n    fig = plt.figure()\n    return fig\n";
+    let study = "\
+class Board:
+    def add(self, name, fig):
+        fig.savefig(name)
+        self.count += 1
+";
+    let all = edited_elsewhere_for(
+        LeakClass::FigureNotClosed,
+        &[("board.py", board), ("study.py", study)],
+        "board.py",
+        4,
+        "study.py",
+    );
+    with(&all, "        fig.savefig(name)\n        plt.close(fig)\n        self.count += 1\n");
+    with(&all, "import matplotlib.pyplot as plt\n");
+}
+
+#[test]
+fn groups_that_were_added_before_are_dropped_with_their_state() {
+    let text = "\
+class Study:
+    def restart(self, head):
+        self.optimizer.add_param_group({\"params\": head.parameters()})
+";
+    let all = edited(LeakClass::OptimizerRecreated, text, 3, "Study.restart");
+    with(
+        &all,
+        "                self.optimizer.state.pop(parameter, None)\n        del self.optimizer.param_groups[1:]\n        self.optimizer.add",
+    );
 }

@@ -1,9 +1,10 @@
 //! When a container is emptied, or an entry leaves it.
 
 use super::places::{at_function_end, at_loop_end, loops_of};
-use crate::edit::{replace, starts_line};
+use crate::edit::{line_after, replace, starts_line};
+use crate::index::{Action, Op};
 use crate::lines::Lines;
-use crate::path::Step;
+use crate::path::{Path, Step};
 use crate::query::{last_name, spot};
 use crate::sites::{EditTry, GrowKind, GrowSite, TryKind};
 
@@ -61,6 +62,59 @@ pub(super) fn clears_after_reading(file: &Lines<'_>, site: &GrowSite) -> Vec<Edi
         Some(EditTry { kind: TryKind::Clear, description, edits })
     };
     file.index.scopes.iter().filter_map(reader).collect()
+}
+
+/// `clear()` in the methods of the class that empty other attributes, or else use this one: wherever these are called.
+pub(super) fn clears_in_class(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
+    let Some(name) = site.container.strip_prefix("self.").filter(|name| !name.contains(['.', '['])) else {
+        return Vec::new();
+    };
+    let scopes = &file.index.scopes;
+    let class = scopes.iter().find(|scope| scope.name == site.spot.function).and_then(|scope| scope.class);
+    if class.is_none() || site.element || adds_up(site) {
+        return Vec::new();
+    }
+    let line = format!("self.{name}.clear()");
+    let is_method = |at: usize| {
+        let scope = &scopes[at];
+        let special = scope.name.rsplit('.').next().is_some_and(|name| name.starts_with("__"));
+        scope.class == class && scope.name != site.spot.function && !special
+    };
+    let is_own =
+        |path: &Path| path.root_name() == Some("self") && matches!(path.steps.as_slice(), [Step::Attr(_)]);
+    let ops = || {
+        file.index.ops.iter().filter_map(|op| {
+            let at = file.index.function_scope(op.place.scope).filter(|at| is_method(*at))?;
+            is_own(&op.path).then_some((at, op))
+        })
+    };
+    let is_this = |path: &Path| is_own(path) && path.last_name() == Some(name);
+    let empties = |op: &Op| matches!(op.action, Action::Clear | Action::Reset);
+    let emptied: Vec<usize> =
+        ops().filter(|(_, op)| empties(op) && is_this(&op.path)).map(|(at, _)| at).collect();
+    let beside = ops().filter(|(at, op)| empties(op) && !emptied.contains(at)).filter_map(|(at, op)| {
+        let edit = line_after(file, file.index.statements[op.place.statement].range, &line)?;
+        let description = format!("Empty it in `{}`, beside others: `{line}`.", scopes[at].name);
+        Some((at, description, edit))
+    });
+    let reads = || file.index.reads.iter().filter(|(path, _)| is_this(path)).map(|(_, place)| place);
+    // What a last statement gives back is used after that.
+    let gives = |at: usize| reads().any(|place| scopes[at].tail == Some(place.statement));
+    let using = reads().filter_map(|place| file.index.function_scope(place.scope));
+    let using = using.filter(|at| is_method(*at) && !emptied.contains(at) && !gives(*at));
+    let used = using.filter_map(|at| {
+        let description = format!("Empty it at the end of `{}`: `{line}`.", scopes[at].name);
+        Some((at, description, at_function_end(file, at, &line)?))
+    });
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for (at, description, edit) in beside.chain(used) {
+        if !seen.contains(&at) {
+            seen.push(at);
+            found.push(EditTry { kind: TryKind::Clear, description, edits: vec![edit] });
+        }
+    }
+    found
 }
 
 /// Whether an expression has the same value when it is evaluated once more: it calls nothing but what only converts.

@@ -4,7 +4,7 @@ use ruff_text_size::TextSize;
 
 use super::arrays::imported;
 use super::places::at_loop_end;
-use crate::edit::{insert, replace};
+use crate::edit::{insert, line_before, replace};
 use crate::index::CallRecord;
 use crate::lines::Lines;
 use crate::sites::{EditTry, TryKind};
@@ -33,6 +33,24 @@ pub(super) fn profiles_once(file: &Lines<'_>, call: &CallRecord) -> Option<EditT
     let edits = new.into_iter().chain(own).collect();
     let description = format!("Record one turn of the loop, not all: a schedule, and `{line}` in the loop.");
     Some(EditTry { kind: TryKind::Release, description, edits })
+}
+
+/// Groups that came after an optimizer's first are dropped with their state before another one is added.
+pub(super) fn forgets_groups(file: &Lines<'_>, call: &CallRecord) -> Option<EditTry> {
+    let text = file.source.inline(call.callee_range);
+    let optimizer = text.strip_suffix(".add_param_group")?;
+    let statement = file.index.statements[call.place.statement].range;
+    let indentation = file.source.indentation(statement.start());
+    let newline = file.source.newline();
+    let lines = [
+        format!("for group in {optimizer}.param_groups[1:]:"),
+        "    for parameter in group[\"params\"]:".to_owned(),
+        format!("        {optimizer}.state.pop(parameter, None)"),
+        format!("del {optimizer}.param_groups[1:]"),
+    ];
+    let edit = line_before(file, statement, &lines.join(&format!("{newline}{indentation}")))?;
+    let description = format!("Drop the groups that were added before: `del {optimizer}.param_groups[1:]`.");
+    Some(EditTry { kind: TryKind::Release, description, edits: vec![edit] })
 }
 
 /// Workers that end with the epoch of their loader.
