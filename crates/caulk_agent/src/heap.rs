@@ -64,7 +64,7 @@ impl<'py> Heap<'py> {
         self.known.ndarray
     }
 
-    /// Address of the type of what `itertools.tee` puts elements into that wait.
+    /// Address of the type of the blocks which `itertools.tee` fills.
     pub(crate) fn tee_block(&self) -> Option<Address> {
         Some(self.known.tee_block).filter(|known| *known != 0)
     }

@@ -105,7 +105,7 @@ fn likely_bytes(heap: &mut Heap<'_>, seen: Seen) -> u64 {
 }
 
 fn newest_of_list(seen: Seen) -> Option<Address> {
-    item(seen.address, usize::try_from(seen.len).ok()?.checked_sub(1)?)
+    item(seen.address, seen.len.checked_sub(1)?)
 }
 
 /// Where entries have been deleted, an older one.

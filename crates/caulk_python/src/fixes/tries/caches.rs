@@ -46,7 +46,7 @@ pub(super) fn bounded(file: &Lines<'_>, site: &GrowSite) -> Vec<EditTry> {
     let what = if is_cache(file, site) {
         "Keep the newest"
     } else if file.index.ops.iter().any(|other| other.action == Action::Lookup && other.path == op.path) {
-        // What is asked for an entry that is gone fails.
+        // Code that asks for an entry fails if it is gone.
         return Vec::new();
     } else {
         "Keep no more than the last"

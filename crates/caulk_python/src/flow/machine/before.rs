@@ -34,7 +34,7 @@ impl Before {
     }
 }
 
-/// Calls of the project, by whom they are made.
+/// Calls of the project, by their callers.
 struct Calls<'m, 'p> {
     machine: &'m Machine<'p>,
     backward: Vec<Symbol>,

@@ -294,7 +294,7 @@ impl Machine<'_> {
     }
 
     /// What a hook is called with; without graphs where the function that registered it applies models without, or where some
-    /// models are applied without and nobody knows whose hook it is: a teacher's, say.
+    /// models are applied without: it may be the hook of a teacher.
     fn hook_arguments(&self, object: ObjectId, root: Root) -> Vec<Value> {
         let Some(hooked) = self.hooks.get(&object) else { return Vec::new() };
         let at_steps = root == Root::Framework(AT_STEPS);
