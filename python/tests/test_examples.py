@@ -33,6 +33,7 @@ LEAKS = [
     ("upload_pool.py", {"unbounded-queue"}, "pool"),
     ("step_chain.py", {"unbounded-history"}, "latest"),
     ("local_chain.py", {"unbounded-history"}, "state"),
+    ("lagging_arrays.py", {"unbounded-queue"}, "beside"),
     ("lagging_reader.py", {"unbounded-queue"}, "beside"),
     ("unfilled_list.py", {"unbounded-history"}, "rows"),
     ("linked_trips.py", {"unbounded-history"}, "trip"),

@@ -306,7 +306,7 @@ impl<'a, 'py> Walk<'a, 'py> {
 /// May such an object refer to what the collector does not track, and a census is to meet?
 fn may_own_untracked(info: TypeInfo) -> bool {
     match info.shape {
-        Shape::Dict | Shape::List | Shape::Deque => true,
+        Shape::Dict | Shape::List | Shape::Deque | Shape::TeeBlock => true,
         Shape::Plain => info.instance,
         _ => false,
     }

@@ -43,6 +43,8 @@ pub(crate) enum Shape {
     LruCache,
     /// An iterator of `itertools.tee`.
     Tee,
+    /// What iterators of one `itertools.tee` have still to read.
+    TeeBlock,
     /// `io.BytesIO`.
     Stream,
     /// `io.StringIO`.
@@ -170,6 +172,7 @@ impl KnownTypes {
             (self.array, Shape::Items),
             (self.lru_cache, Shape::LruCache),
             (self.tee, Shape::Tee),
+            (self.tee_block, Shape::TeeBlock),
             (self.frame, Shape::Frame),
             (self.generators[0], Shape::Generator),
             (self.generators[1], Shape::Generator),
