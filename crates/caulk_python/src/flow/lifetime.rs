@@ -1,13 +1,24 @@
 //! Puts the loops of callers in front of what happens in a function, and tells what that means for a container: in
 //! which loops it grows without being emptied, and how often each of these turns.
 
+mod emptied;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::flow::event::{Event, Guards, LoopKind, Place, Release, Root, What};
-use crate::flow::heap::{Maker, Shape};
+use crate::flow::heap::Shape;
 use crate::flow::ids::{ActivationId, FunctionId, LoopId, ObjectId, PlaceId};
+use crate::flow::lifetime::emptied::EmptiedAgain;
 use crate::flow::run::Run;
 use crate::project::Location;
+
+/// Calls that make a backward pass.
+pub(crate) const BACKWARD: [&str; 4] = [
+    "torch.Tensor.backward",
+    "torch.autograd.backward",
+    "lightning.fabric.Fabric.backward",
+    "accelerate.Accelerator.backward",
+];
 
 /// Loops around something, from the program's start.
 pub type Chain = Vec<LoopId>;
@@ -91,9 +102,7 @@ pub(crate) struct Lifetimes {
     spans: FxHashMap<ObjectId, Vec<Chain>>,
     /// Where objects are made that functions empty which nobody in the project calls, with these functions.
     pub left_to_users: FxHashSet<(Location, FunctionId)>,
-    /// Objects that a loop of the program empties again and again, by where they are made: between calls of a callback,
-    /// too, which are in no loop of the program's.
-    emptied_again: FxHashMap<Location, Vec<ObjectId>>,
+    emptied_again: EmptiedAgain,
     pub releases: FxHashMap<ObjectId, Vec<Released>>,
     pub resets: FxHashMap<PlaceId, Vec<Released>>,
     /// Loops in which a backward pass or an optimizer step happens.
@@ -160,16 +169,10 @@ impl Lifetimes {
                 .left_to_users
                 .extend(made.into_iter().flat_map(|at| functions.clone().map(move |by| (at, by))));
         }
-        let emptied = lifetimes.releases.iter();
-        let emptied = emptied
-            .filter(|(id, releases)| releases.iter().any(|one| lifetimes.empties_again(run, **id, one)));
-        let mut emptied_again: FxHashMap<Location, Vec<ObjectId>> = FxHashMap::default();
-        for (id, _) in emptied {
-            if let Some(made) = run.heap.get(*id).at {
-                emptied_again.entry(made).or_default().push(*id);
-            }
-        }
-        lifetimes.emptied_again = emptied_again;
+        let emptied = lifetimes.releases.iter().filter(|(id, releases)| {
+            releases.iter().any(|release| lifetimes.empties_again(run, **id, release))
+        });
+        lifetimes.emptied_again = EmptiedAgain::of(run, emptied.map(|(id, _)| *id));
         lifetimes.spans = lifetimes.births.keys().map(|id| (*id, lifetimes.births_of(run, *id))).collect();
         lifetimes
     }
@@ -201,15 +204,7 @@ impl Lifetimes {
             }
             What::Library { name, .. } => {
                 let name = run.symbols.name(name);
-                let trains = matches!(
-                    name,
-                    "torch.Tensor.backward"
-                        | "torch.optim.Optimizer.step"
-                        | "torch.autograd.backward"
-                        | "lightning.fabric.Fabric.backward"
-                        | "accelerate.Accelerator.backward"
-                );
-                if trains {
+                if BACKWARD.contains(&name) || name == "torch.optim.Optimizer.step" {
                     if let Some(last) = chain.iter().rev().find(|id| !small(run, **id)) {
                         self.steps.insert(*last);
                     }
@@ -281,7 +276,7 @@ impl Lifetimes {
         let releases = self.releases.get(&object).unwrap_or(&nothing);
         let anew = made_in(run, activation, object);
         let mut durations = self.durations(run, activation, event, births, anew, releases);
-        if self.is_emptied_again(run, object) {
+        if self.emptied_again.includes(run, object) {
             durations.retain(|duration| !is_called_back(duration.root));
         }
         let owner = only_owner(run, object);
@@ -290,15 +285,6 @@ impl Lifetimes {
                 anew.is_some() || owner.is_some_and(|owner| self.is_made_by_caller(run, activation, owner));
         }
         durations
-    }
-
-    /// Whether a loop of the program empties an object again and again, or one of the same line whose owner is not known.
-    fn is_emptied_again(&self, run: &Run, object: ObjectId) -> bool {
-        let made = run.heap.get(object).at.and_then(|made| self.emptied_again.get(&made));
-        let same = |emptied: &ObjectId| {
-            *emptied == object || !is_of_known(run, *emptied) || !is_of_known(run, object)
-        };
-        made.is_some_and(|emptied| emptied.iter().any(same))
     }
 
     /// Whether a function made an object that is calling this one, by the first way that leads here.
@@ -446,7 +432,7 @@ impl Lifetimes {
     fn empties_again(&self, run: &Run, object: ObjectId, release: &Released) -> bool {
         let often = match release.how {
             Release::Clear | Release::Rebind => true,
-            // One element at each step, whatever it is; who takes them from a queue may be slower than who fills it.
+            // One element at each step, whatever it is. A reader of a queue may be slower than its writer.
             Release::Remove => {
                 let sometimes = release.guards.has(Guards::CONDITION.with(Guards::SWITCH));
                 let steps = release.chain.iter().any(|id| self.steps.contains(id));
@@ -468,20 +454,6 @@ impl Lifetimes {
             LoopKind::Times(_) | LoopKind::Parts => false,
         }
     }
-}
-
-/// Whether a method of an object made an object, and some line of the program made that one in turn.
-fn is_of_known(run: &Run, mut object: ObjectId) -> bool {
-    for _ in 0..MAX_NESTED {
-        let Maker::Receiver(owner) = run.heap.get(object).maker else { break };
-        let made = run.heap.get(owner);
-        match made.maker {
-            _ if made.at.is_none() => return false,
-            Maker::Receiver(_) => object = owner,
-            _ => return true,
-        }
-    }
-    false
 }
 
 /// Whether a library calls it whenever it likes.

@@ -214,6 +214,9 @@ impl<T: Copy + Ord + Default, const N: usize> Default for Few<T, N> {
 }
 
 impl<T: Copy + Ord + Default, const N: usize> Few<T, N> {
+    /// So many at most.
+    pub const ROOM: usize = N;
+
     /// One.
     pub fn one(item: T) -> Self {
         let mut few = Self::default();
@@ -307,6 +310,9 @@ impl Values {
     }
 }
 
+/// The objects that one expression may refer to.
+pub(crate) type Objects = Few<ObjectId, 6>;
+
 /// The possibilities of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Value {
@@ -315,7 +321,7 @@ pub struct Value {
     /// What matters about it.
     pub traits: Traits,
     /// The objects it may refer to.
-    pub objects: Few<ObjectId, 10>,
+    pub objects: Objects,
     /// Places that it was computed from by differentiable operations.
     pub carried: Few<PlaceId, 10>,
     /// The constant that it is.
@@ -329,7 +335,7 @@ impl Value {
     pub const NOTHING: Self = Self {
         kinds: Kinds::NONE_OF_ALL,
         traits: Traits::NONE_OF_ALL,
-        objects: Few { len: 0, cut: false, items: [ObjectId::ZERO; 10] },
+        objects: Few { len: 0, cut: false, items: [ObjectId::ZERO; Objects::ROOM] },
         carried: Few { len: 0, cut: false, items: [PlaceId(0); 10] },
         literal: Literal::Any,
         origin: None,

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::flow::event::{Root, What};
 use crate::flow::ids::{ActivationId, FunctionId, ObjectId};
+use crate::flow::lifetime::BACKWARD;
 use crate::flow::machine::Machine;
 use crate::flow::symbols::Symbol;
 
@@ -55,7 +56,7 @@ impl<'m, 'p> Calls<'m, 'p> {
         }
         Self {
             machine,
-            backward: find(&["torch.Tensor.backward", "torch.autograd.backward"]),
+            backward: find(&BACKWARD),
             registers: find(&[
                 "torch.nn.Module.register_forward_hook",
                 "torch.nn.Module.register_forward_pre_hook",

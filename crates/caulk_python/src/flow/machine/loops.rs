@@ -12,7 +12,7 @@ use crate::flow::machine::frame::Frame;
 use crate::flow::machine::guards::{self, while_kind};
 use crate::flow::scopes::located;
 use crate::flow::syntax::last_name;
-use crate::flow::value::{Kinds, Literal, Traits, Value};
+use crate::flow::value::{Kinds, Literal, Objects, Traits, Value};
 use crate::library::roles;
 use crate::project::Location;
 
@@ -68,14 +68,31 @@ impl<'p> Machine<'p> {
         let counted = f.counters.len();
         let counter = counter_of(stmt).map(|name| self.symbols.at(&name.node_index, name.id.as_str()));
         f.counters.extend(counter.map(|name| (id, name)));
-        self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
-            let at = located(f.file, &*stmt.iter);
-            for generator in &running {
-                f.event(What::Call(*generator), at);
-            }
-            machine.assign(f, &stmt.target, element, false);
-        });
+        for element in self.listed(f, &stmt.iter).unwrap_or_else(|| vec![element]) {
+            self.repeat(f, id, &stmt.body, &stmt.orelse, |machine, f| {
+                let at = located(f.file, &*stmt.iter);
+                for generator in &running {
+                    f.event(What::Call(*generator), at);
+                }
+                machine.assign(f, &stmt.target, element, false);
+            });
+        }
         f.counters.truncate(counted);
+    }
+
+    /// The objects that a loop over more names than a value has room for goes through, as many at a time as it has: each is
+    /// emptied by `for rows in (self.states, self.actions, ...): rows.clear()`.
+    fn listed(&mut self, f: &mut Frame, iter: &'p Expr) -> Option<Vec<Value>> {
+        let (Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. })) = iter else {
+            return None;
+        };
+        let are_names = elts.iter().all(|name| matches!(name, Expr::Name(_) | Expr::Attribute(_)));
+        if elts.len() <= Objects::ROOM || !are_names {
+            return None;
+        }
+        let values: Vec<Value> = elts.iter().map(|name| self.eval(f, name)).collect();
+        let joined = |some: &[Value]| some.iter().fold(Value::NOTHING, Value::join);
+        Some(values.chunks(Objects::ROOM).map(joined).collect())
     }
 
     /// How many of the loops around an `if` go through its body again and again: not those inside of one whose first turn,
